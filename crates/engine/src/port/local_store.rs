@@ -1,0 +1,19 @@
+//! A worker's own records. It refuses to hold secrets.
+
+use std::future::Future;
+
+use crate::worker::{RecordStep, Recorded};
+
+use super::{Fault, Written};
+
+/// Reads and writes of a worker at its local store.
+pub trait LocalStore: Send + Sync {
+    /// Why a call failed.
+    type Error: Fault;
+
+    /// Reads all records. An error means unknown: nothing is removed.
+    fn read(&self) -> impl Future<Output = Result<Recorded, Self::Error>> + Send;
+
+    /// Applies one step; it is durable when this returns.
+    fn apply(&self, step: &RecordStep) -> impl Future<Output = Result<Written, Self::Error>> + Send;
+}
