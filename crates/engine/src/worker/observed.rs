@@ -27,6 +27,8 @@ pub struct Host {
     pub used_ports: BTreeSet<u16>,
     /// Prefixes of interfaces and routes that are not ours, without default routes.
     pub host_prefixes: Vec<IpNet>,
+    /// Addresses of interfaces that are not ours.
+    pub addresses: BTreeSet<IpAddr>,
     /// The smallest MTU of the interfaces that lead to the underlay, in bytes.
     pub underlay_mtu: u32,
     /// Addresses of endpoints' host names, as resolved last. Literal addresses need no entry.

@@ -29,6 +29,10 @@ pub struct AppliedIntent {
     pub uid: Uid,
     /// Generation of the object it came from.
     pub generation: i64,
+    /// The own gateway's subnets when it was applied.
+    pub own_subnets: Vec<IpNet>,
+    /// The host that others dialled when it was applied.
+    pub own_host: Option<String>,
     /// Since when each peer and role is wanted, also where the link can't be made.
     pub wanted_since: BTreeMap<(GatewayName, LinkRole), BootTime>,
 }

@@ -1,0 +1,337 @@
+//! Which links a network wants towards its peers, with the facts of each. It refuses to let one bad peer hold up the
+//! others: a peer that can't become a link gets a note.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::IpAddr,
+    time::Duration,
+};
+
+use ipnet::IpNet;
+
+use crate::{
+    Endpoint, Gateway, GatewayName, Intent, LinkId, LinkRole, NetworkName, PublicKey, Reason, Topology, Uid,
+    topology,
+};
+
+use super::{
+    DesiredNetwork, RecordedLink,
+    desired::{Situation, uid_of},
+};
+
+/// A link that is wanted and can be made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WantedLink {
+    /// UID of the peer's Gateway.
+    pub peer_uid: Uid,
+    /// The peer's key.
+    pub public_key: PublicKey,
+    /// Generation of that key.
+    pub key_generation: i64,
+    /// What goes over the link: the wide prefixes, or the peer's own.
+    pub allowed_ips: Vec<IpNet>,
+    /// The peer's own prefixes.
+    pub prefixes: Vec<IpNet>,
+    /// The tunnel address that is probed; `None`: the peer does not probe.
+    pub probe: Option<IpAddr>,
+    /// Where it is dialled, if this end dials and the port is known.
+    pub endpoint: Option<Endpoint>,
+    /// Persistent keepalive; zero: off.
+    pub keepalive: Duration,
+}
+
+/// What is said of a peer that did not become a link.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PeerNote {
+    /// The peer as the intent names it.
+    pub peer: String,
+    /// Why.
+    pub reason: Reason,
+    /// Words for people: the cause and the next step.
+    pub message: String,
+}
+
+/// A peer without usable facts: the note, and whether it may still come (then it holds removals for a while).
+struct Refusal {
+    reason: Reason,
+    message: String,
+    may_come: bool,
+}
+
+fn refuse(reason: Reason, message: String) -> Refusal {
+    Refusal { reason, message, may_come: false }
+}
+
+/// Fills links, order, notes and hub prefixes of a network.
+pub(super) fn fill(
+    situation: &Situation<'_>,
+    network: &NetworkName,
+    intent: &Intent,
+    desired: &mut DesiredNetwork,
+) {
+    let known = known_gateways(situation, network);
+    let names = listed(situation, intent, &known);
+    for name in &names {
+        let peer = match name.parse::<GatewayName>() {
+            Ok(peer) if peer == *situation.me => {
+                let message = "the list names the gateway itself: remove it".to_owned();
+                desired.notes.push(PeerNote { peer: name.clone(), reason: Reason::OwnName, message });
+                continue;
+            }
+            Ok(peer) if known.contains(&peer) => peer,
+            Ok(_) | Err(_) => {
+                let message = format!("there is no Gateway {name:?}: create it or take it off the list");
+                desired.notes.push(PeerNote { peer: name.clone(), reason: Reason::UnknownPeer, message });
+                continue;
+            }
+        };
+        add_peer(situation, network, intent, &peer, desired);
+        desired.order.push(peer);
+    }
+    refuse_conflicts(situation, network, desired);
+    fill_hub_prefixes(situation, network, intent, desired);
+}
+
+/// Gateways that exist: in the view, there but unreadable, or recorded.
+fn known_gateways(situation: &Situation<'_>, network: &NetworkName) -> BTreeSet<GatewayName> {
+    let view = situation.view.into_iter();
+    let unreadable = view.clone().flat_map(|view| view.unreadable.iter());
+    let unreadable =
+        unreadable.filter(|object| object.kind == "gateways").filter_map(|o| o.name.parse().ok());
+    let recorded = situation.recorded.links.keys().filter(|link| link.network == *network);
+    view.flat_map(|view| view.gateways.keys().cloned())
+        .chain(unreadable)
+        .chain(recorded.map(|link| link.peer.clone()))
+        .collect()
+}
+
+/// The names that the intent lists, each once, in order (design §3, how `peers` is read).
+fn listed(situation: &Situation<'_>, intent: &Intent, known: &BTreeSet<GatewayName>) -> Vec<String> {
+    let everybody = || {
+        let all: Vec<&GatewayName> =
+            if intent.members.is_empty() { known.iter().collect() } else { intent.members.iter().collect() };
+        all.into_iter().filter(|name| *name != situation.me).map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let names = match (&intent.peers, intent.topology) {
+        (None, _) => everybody(),
+        (Some(peers), None) if peers.is_empty() => everybody(),
+        (Some(peers), None | Some(Topology::Mesh | Topology::HubSpoke)) => peers.clone(),
+    };
+    let mut seen = BTreeSet::new();
+    names.into_iter().filter(|name| seen.insert(name.clone())).collect()
+}
+
+fn add_peer(
+    situation: &Situation<'_>,
+    network: &NetworkName,
+    intent: &Intent,
+    peer: &GatewayName,
+    desired: &mut DesiredNetwork,
+) {
+    let mut noted = false;
+    for role in topology::roles(situation.me, peer, &intent.hubs, intent.mesh_links) {
+        let id = LinkId { network: network.clone(), peer: peer.clone(), role };
+        match wanted_link(situation, intent, &id, desired) {
+            Ok(link) => {
+                desired.links.insert((peer.clone(), role), link);
+            }
+            Err(Refusal { reason, message, may_come }) => {
+                if may_come {
+                    desired.waiting.insert((peer.clone(), role));
+                }
+                if !noted {
+                    desired.notes.push(PeerNote { peer: peer.to_string(), reason, message });
+                    noted = true;
+                }
+            }
+        }
+    }
+}
+
+/// One link with the facts of its peer: from its Gateway, else from the record.
+fn wanted_link(
+    situation: &Situation<'_>,
+    intent: &Intent,
+    id: &LinkId,
+    desired: &DesiredNetwork,
+) -> Result<WantedLink, Refusal> {
+    let gateway = situation.view.and_then(|view| view.gateways.get(&id.peer));
+    let recorded = situation.recorded.links.get(id);
+    let (public_key, key_generation) = key_of(gateway, recorded, id)?;
+    if public_key == situation.own_key {
+        let message = format!("{} has this gateway's own key: one of the two must make a new one", id.peer);
+        return Err(refuse(Reason::OwnKey, message));
+    }
+    let prefixes = match (gateway, recorded) {
+        (Some(gateway), _) => gateway.own_prefixes(&id.network),
+        (None, Some(recorded)) => recorded.prefixes.clone(),
+        (None, None) => Vec::new(),
+    };
+    refuse_host_prefix(situation, &prefixes, &id.peer)?;
+    let endpoint = match gateway {
+        _ if !id.role.dials() => None,
+        Some(gateway) => gateway.endpoint(&id.network, id.role.other_end(), situation.me),
+        None => recorded.and_then(|recorded| recorded.endpoint.clone()),
+    };
+    refuse_overlay_endpoint(endpoint.as_ref(), desired, &prefixes, &id.peer)?;
+    let wide = matches!(id.role, LinkRole::Uplink | LinkRole::Trunk) && !desired.wide.is_empty();
+    Ok(WantedLink {
+        peer_uid: uid_of(situation.view, &id.peer)
+            .or_else(|| recorded.map(|recorded| recorded.peer_uid.clone()))
+            .unwrap_or_default(),
+        public_key,
+        key_generation,
+        allowed_ips: if wide { desired.wide.clone() } else { prefixes.clone() },
+        probe: match gateway {
+            Some(gateway) => gateway.tunnel_address(&id.network),
+            None => recorded.and_then(|recorded| recorded.probe),
+        },
+        prefixes,
+        endpoint,
+        keepalive: intent.tunnel.keepalive,
+    })
+}
+
+/// The key to use: a recorded one is replaced only by one of a higher generation, or from a Gateway with another UID.
+fn key_of(
+    gateway: Option<&Gateway>,
+    recorded: Option<&RecordedLink>,
+    id: &LinkId,
+) -> Result<(PublicKey, i64), Refusal> {
+    let kept = recorded.map(|recorded| (recorded.public_key, recorded.key_generation));
+    let Some(gateway) = gateway else {
+        return kept.ok_or_else(|| waiting(format!("the Gateway {} can't be read", id.peer)));
+    };
+    let Some(text) = &gateway.facts.public_key else {
+        return kept.ok_or_else(|| {
+            waiting(format!("{} has not published a key yet: is its worker running?", id.peer))
+        });
+    };
+    let key = match text.parse::<PublicKey>() {
+        Ok(key) => key,
+        Err(fault) => {
+            let message = format!("the key that {} publishes is unusable: {fault}", id.peer);
+            return kept.ok_or_else(|| refuse(Reason::UnusableKey, message));
+        }
+    };
+    let generation = gateway.facts.key_generation;
+    match recorded {
+        Some(recorded)
+            if recorded.public_key != key
+                && generation <= recorded.key_generation
+                && !gateway.meta.uid.is_another_than(&recorded.peer_uid) =>
+        {
+            Ok((recorded.public_key, recorded.key_generation))
+        }
+        Some(_) | None => Ok((key, generation)),
+    }
+}
+
+fn waiting(message: String) -> Refusal {
+    Refusal { reason: Reason::WaitingForPeer, message, may_come: true }
+}
+
+/// A prefix of the peer that this host already has: taking it would cut the host off from its own network.
+fn refuse_host_prefix(
+    situation: &Situation<'_>,
+    prefixes: &[IpNet],
+    peer: &GatewayName,
+) -> Result<(), Refusal> {
+    for prefix in prefixes {
+        let held = |host: &&IpNet| prefix.contains(*host) || (host.contains(prefix) && host.prefix_len() > 0);
+        let clash = situation.host.host_prefixes.iter().find(held);
+        let address = situation.host.addresses.iter().find(|address| prefix.contains(*address));
+        if let Some(what) = clash.map(ToString::to_string).or(address.map(ToString::to_string)) {
+            let message = format!(
+                "{prefix} of {peer} meets {what}, a route or an address of this host: {peer} is left out"
+            );
+            return Err(refuse(Reason::HostPrefixConflict, message));
+        }
+    }
+    Ok(())
+}
+
+/// No tunnel in the tunnel.
+fn refuse_overlay_endpoint(
+    endpoint: Option<&Endpoint>,
+    desired: &DesiredNetwork,
+    prefixes: &[IpNet],
+    peer: &GatewayName,
+) -> Result<(), Refusal> {
+    let Some(address) = endpoint.and_then(|endpoint| endpoint.host.parse::<IpAddr>().ok()) else {
+        return Ok(());
+    };
+    match desired.wide.iter().chain(prefixes).find(|prefix| prefix.contains(&address)) {
+        Some(prefix) => {
+            let message = format!("the endpoint {address} of {peer} lies inside the overlay prefix {prefix}");
+            Err(refuse(Reason::EndpointInOverlay, message))
+        }
+        None => Ok(()),
+    }
+}
+
+/// On a shared device a key and a prefix have one owner: who has it recorded keeps it, else the first in order.
+fn refuse_conflicts(situation: &Situation<'_>, network: &NetworkName, desired: &mut DesiredNetwork) {
+    for role in LinkRole::ALL.into_iter().filter(|role| role.shares_device()) {
+        let mut keys: BTreeMap<PublicKey, GatewayName> = BTreeMap::new();
+        let mut owners: BTreeMap<IpNet, GatewayName> = BTreeMap::new();
+        let recorded = |peer: &GatewayName| {
+            situation.recorded.links.contains_key(&LinkId {
+                network: network.clone(),
+                peer: peer.clone(),
+                role,
+            })
+        };
+        let (first, then): (Vec<_>, Vec<_>) = desired.order.iter().cloned().partition(recorded);
+        for peer in first.into_iter().chain(then) {
+            let Some(link) = desired.links.get(&(peer.clone(), role)) else { continue };
+            let by_key = keys.get(&link.public_key);
+            let by_prefix =
+                link.prefixes.iter().find_map(|prefix| owners.get(prefix).map(|owner| (prefix, owner)));
+            let note = match (by_key, by_prefix) {
+                (Some(owner), _) => Some((
+                    Reason::DuplicateKey,
+                    format!("{owner} has the same key and keeps it: {peer} is left out"),
+                )),
+                (None, Some((prefix, owner))) => {
+                    let message =
+                        format!("{prefix} belongs to {owner}, who had it first: {peer} is left out");
+                    Some((Reason::PrefixConflict, message))
+                }
+                (None, None) => None,
+            };
+            if let Some((reason, message)) = note {
+                desired.links.remove(&(peer.clone(), role));
+                desired.notes.push(PeerNote { peer: peer.to_string(), reason, message });
+            } else {
+                keys.insert(link.public_key, peer.clone());
+                owners.extend(link.prefixes.iter().map(|prefix| (*prefix, peer.clone())));
+            }
+        }
+    }
+}
+
+/// The prefixes that the listener of an isolated hub passes.
+fn fill_hub_prefixes(
+    situation: &Situation<'_>,
+    network: &NetworkName,
+    intent: &Intent,
+    desired: &mut DesiredNetwork,
+) {
+    let of = |hub: &GatewayName| -> Vec<IpNet> {
+        if hub == situation.me {
+            return desired.own.clone();
+        }
+        let gateway = situation.view.and_then(|view| view.gateways.get(hub));
+        let recorded = LinkRole::ALL.into_iter().find_map(|role| {
+            situation.recorded.links.get(&LinkId { network: network.clone(), peer: hub.clone(), role })
+        });
+        match (gateway, recorded) {
+            (Some(gateway), _) => gateway.own_prefixes(network),
+            (None, Some(recorded)) => recorded.prefixes.clone(),
+            (None, None) => Vec::new(),
+        }
+    };
+    let prefixes: BTreeSet<IpNet> = intent.hubs.iter().flat_map(of).collect();
+    desired.hub_prefixes = prefixes.into_iter().collect();
+}

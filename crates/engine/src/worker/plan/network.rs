@@ -1,0 +1,404 @@
+//! The steps of one network. It refuses to touch a device that could not be read, or anything of another network.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, SocketAddr};
+
+use ipnet::IpNet;
+
+use crate::{
+    DeviceName, LinkRole, Now,
+    firewall::NetworkFirewall,
+    worker::{
+        DeviceConfig, Evidence, Host, HostStep, ObservedTable, PeerConfig, RecordStep, Recorded, RouteKind,
+        Step, TableConfig, WantedLink,
+        links::{Key, Links, Row},
+        routes::{self, Routes},
+    },
+};
+
+use super::{Numbers, Report, record};
+
+/// What the plan of one network contributes to the plan of the host.
+pub(super) struct NetworkPlan {
+    pub(super) intent: Vec<Step>,
+    pub(super) constructive: Vec<Step>,
+    pub(super) destructive: Vec<Step>,
+    pub(super) firewall_before: Option<NetworkFirewall>,
+    pub(super) firewall_after: Option<NetworkFirewall>,
+    /// Whether enough is known of the network to say what the filter should be.
+    pub(super) firewall_known: bool,
+}
+
+struct Planner<'a, 'n> {
+    links: Links<'a>,
+    host: &'a Host,
+    now: &'a Now,
+    numbers: &'n mut Numbers<'a>,
+    /// Devices of this network after the constructive steps.
+    devices: BTreeSet<(LinkRole, DeviceName)>,
+    /// Devices that go.
+    removed: BTreeSet<(LinkRole, DeviceName)>,
+    constructive: Vec<Step>,
+    destructive: Vec<Step>,
+    made: BTreeMap<DeviceName, u16>,
+}
+
+pub(super) fn plan<'a>(
+    mut links: Links<'a>,
+    recorded: &Recorded,
+    host: &'a Host,
+    now: &'a Now,
+    numbers: &mut Numbers<'a>,
+    report: &mut Report,
+) -> NetworkPlan {
+    let network = links.network.clone();
+    let known = numbers.known_table(&network).and_then(|table| host.tables.get(&table));
+    links.read_exact_routes(known);
+    let holder = routes::wide_holder(&links, known);
+    let routes = routes::decide(&links, holder.as_ref());
+    let observed = links.devices.iter().filter_map(|(id, device)| Some((id.role, device.name.clone()?)));
+    let devices = observed.collect();
+    let mut planner = Planner {
+        links,
+        host,
+        now,
+        numbers,
+        devices,
+        removed: BTreeSet::new(),
+        constructive: Vec::new(),
+        destructive: Vec::new(),
+        made: BTreeMap::new(),
+    };
+    planner.make_links();
+    planner.set_routes(&routes, known);
+    planner.remove_links(report);
+    planner.finish(recorded, report)
+}
+
+impl Planner<'_, '_> {
+    /// Table first, then each wanted link with its device.
+    fn make_links(&mut self) {
+        let wanted: Vec<(Key, WantedLink)> = self
+            .links
+            .rows
+            .iter()
+            .filter_map(|(key, row)| Some((key.clone(), row.wanted?.clone())))
+            .collect();
+        if wanted.is_empty() && self.devices.is_empty() {
+            return;
+        }
+        if let Some(table) = self.numbers.table(self.links.network) {
+            self.make_table(table);
+            for (key, link) in &wanted {
+                self.make_link(table, key, link);
+            }
+        }
+    }
+
+    fn make_table(&mut self, table: u32) {
+        let unreachable = self.covered();
+        let throw = self.links.desired.own.clone();
+        let stands = self.host.tables.get(&table).is_some_and(|observed| {
+            observed.host_rule
+                && observed.unreachable.iter().eq(&unreachable)
+                && observed.throw.iter().eq(&throw)
+        });
+        if !stands && self.links.desired.applied.is_some() {
+            let order = self.numbers.order(table);
+            self.host_step(HostStep::Table(TableConfig { table, order, unreachable, throw }));
+        }
+    }
+
+    /// The overlay of this network: the wide prefixes, else what its links cover.
+    fn covered(&self) -> Vec<IpNet> {
+        if !self.links.desired.wide.is_empty() {
+            return self.links.desired.wide.clone();
+        }
+        let prefixes: BTreeSet<IpNet> =
+            self.links.rows.values().flat_map(|row| row.prefixes()).copied().collect();
+        prefixes.into_iter().collect()
+    }
+
+    fn host_step(&mut self, step: HostStep) {
+        self.constructive.push(Step::Host(step));
+    }
+
+    fn make_link(&mut self, table: u32, key: &Key, link: &WantedLink) {
+        let Some(row) = self.links.row(key).cloned() else { return };
+        let id = self.links.id(key).device();
+        if self.host.unreadable.contains_key(&id) {
+            return;
+        }
+        let name = self.links.device_name(key);
+        let made = self.made.get(&name).copied();
+        let observed = row.device.map(|device| device.port).filter(|port| *port != 0);
+        let Some(port) = made.or(observed).or_else(|| self.numbers.port(&id, self.host)) else { return };
+        let desired = record::wanted(&self.links, key, &row, link, name.clone(), port, self.now);
+        let record =
+            (row.recorded != Some(&desired)).then(|| Step::Record(RecordStep::Link(Box::new(desired))));
+        // A new link is recorded before it is made, a changed one after: a kill in between is seen by the next pass.
+        let (first, then) = if row.peer.is_none() { (record, None) } else { (None, record) };
+        self.constructive.extend(first);
+        if made.is_none() {
+            self.make_device(table, key, &row, &name, port);
+            self.made.insert(name.clone(), port);
+        }
+        if let Some(peer) = self.peer_change(&row, link, &name) {
+            self.host_step(HostStep::Peer(peer));
+        }
+        self.constructive.extend(then);
+        let stale = row.recorded.map(|recorded| recorded.public_key).filter(|old| *old != link.public_key);
+        if let Some(old) = stale.filter(|old| row.device.is_some_and(|device| device.peers.contains_key(old)))
+        {
+            self.destructive.push(Step::Host(HostStep::RemovePeer { device: name, public_key: old }));
+        }
+    }
+
+    fn make_device(&mut self, table: u32, key: &Key, row: &Row<'_>, name: &DeviceName, port: u16) {
+        let desired = self.links.desired;
+        let mtu = self.mtu(key.1, row);
+        let address = desired.tunnel_address;
+        let right = row.device.is_some_and(|device| {
+            device.ready
+                && device.port == port
+                && device.mtu == mtu
+                && device.public_key == Some(self.links.own_key)
+                && device.addresses.iter().eq(address.iter())
+        });
+        if !right {
+            let id = self.links.id(key).device();
+            self.host_step(HostStep::Device(DeviceConfig { id, name: name.clone(), port, address, mtu }));
+        }
+        self.devices.insert((key.1, name.clone()));
+        if !self.host.tables.get(&table).is_some_and(|table| table.rules.contains(name)) {
+            self.host_step(HostStep::AddRule { table, device: name.clone() });
+        }
+    }
+
+    /// The MTU asked for, else what the underlay leaves after 60 bytes over IPv4 or 80 over IPv6.
+    fn mtu(&self, role: LinkRole, row: &Row<'_>) -> u32 {
+        let asked = self.links.desired.applied.as_ref().and_then(|applied| applied.intent.tunnel.mtu);
+        let endpoint = row.wanted.and_then(|link| link.endpoint.as_ref()).filter(|_| !role.shares_device());
+        let over_v4 = match endpoint.and_then(|endpoint| resolve(&endpoint.host, self.host)) {
+            Some(address) => address.is_ipv4(),
+            None => self.links.desired.underlay_is_v4,
+        };
+        let underlay = if self.host.underlay_mtu == 0 { 1500 } else { self.host.underlay_mtu };
+        asked.unwrap_or_else(|| underlay.saturating_sub(if over_v4 { 60 } else { 80 }).max(1280))
+    }
+
+    /// What is to be written for a peer, or `None` if it is right already.
+    fn peer_change(&self, row: &Row<'_>, link: &WantedLink, device: &DeviceName) -> Option<PeerConfig> {
+        let wanted = link.endpoint.as_ref();
+        let address =
+            wanted.and_then(|wanted| Some(SocketAddr::new(resolve(&wanted.host, self.host)?, wanted.port)));
+        let there = row.peer.filter(|(key, _)| *key == link.public_key).map(|(_, peer)| peer);
+        let learned = row.peer.and_then(|(_, peer)| peer.endpoint);
+        let endpoint = match there {
+            None => address.or(learned),
+            Some(peer) => address.filter(|address| {
+                let changed = row.recorded.is_some_and(|recorded| recorded.endpoint.as_ref() != wanted);
+                let down = matches!(row.evidence, Some(Evidence::NotConnected { .. }));
+                peer.endpoint != Some(*address) && (peer.endpoint.is_none() || changed || down)
+            }),
+        };
+        let right = there.is_some_and(|peer| {
+            peer.keepalive == link.keepalive
+                && peer.allowed_ips.iter().eq(&link.allowed_ips)
+                && endpoint.is_none()
+        });
+        (!right).then(|| PeerConfig {
+            device: device.clone(),
+            public_key: link.public_key,
+            allowed_ips: link.allowed_ips.clone(),
+            endpoint,
+            keepalive: link.keepalive,
+        })
+    }
+
+    /// Exact routes first, then the wide one, then what is no longer asked for.
+    fn set_routes(&mut self, routes: &Routes, observed: Option<&ObservedTable>) {
+        let Some(table) = self.numbers.known_table(self.links.network) else { return };
+        let mut wanted: BTreeMap<(RouteKind, IpNet), DeviceName> = BTreeMap::new();
+        for key in routes.exact.values() {
+            let device = self.links.device_name(key);
+            let prefixes = self.links.row(key).map(Row::prefixes).unwrap_or_default();
+            wanted.extend(prefixes.iter().map(|prefix| ((RouteKind::Exact, *prefix), device.clone())));
+        }
+        if let Some(key) = &routes.wide {
+            let device = self.links.device_name(key);
+            wanted.extend(
+                self.links.desired.wide.iter().map(|prefix| ((RouteKind::Wide, *prefix), device.clone())),
+            );
+        }
+        for ((kind, prefix), device) in &wanted {
+            let source = self
+                .links
+                .desired
+                .tunnel_address
+                .filter(|source| source.is_ipv4() == prefix.addr().is_ipv4());
+            let stands = observed
+                .and_then(|table| table.routes.get(&(*kind, *prefix)))
+                .is_some_and(|route| route.device == *device && route.source == source);
+            if !stands {
+                let step =
+                    HostStep::Route { table, kind: *kind, prefix: *prefix, device: device.clone(), source };
+                self.host_step(step);
+            }
+        }
+        if self.links.desired.incomplete {
+            return;
+        }
+        let routes = observed.into_iter().flat_map(|table| table.routes.keys());
+        for (kind, prefix) in routes.filter(|route| !wanted.contains_key(route)) {
+            self.destructive.push(Step::Host(HostStep::RemoveRoute { table, kind: *kind, prefix: *prefix }));
+        }
+    }
+
+    /// Links that are due go; the others are recorded as unwanted, with what they wait for.
+    fn remove_links(&mut self, report: &mut Report) {
+        let unwanted: Vec<(Key, Row<'_>)> = self
+            .links
+            .rows
+            .iter()
+            .filter(|(_, row)| row.is_unwanted())
+            .map(|(k, r)| (k.clone(), r.clone()))
+            .collect();
+        let mut going = Vec::new();
+        for (key, row) in unwanted {
+            let adoptable =
+                row.recorded.is_some() || row.device.is_some_and(|device| !device.peers.is_empty());
+            if self.links.is_due(key.1, &row) || (!adoptable && self.links.desired.keep.is_none()) {
+                going.push((key, row));
+                continue;
+            }
+            let holders = self.links.holders(key.1, &row);
+            self.note_due_time(&holders, &row, report);
+            report
+                .held
+                .insert(self.links.id(&key), holders.into_iter().map(|key| self.links.id(key)).collect());
+            if self.links.desired.keep.is_some() {
+                continue;
+            }
+            let record = record::unwanted(&self.links, &key, &row, self.now);
+            if let Some(record) = record.filter(|record| row.recorded != Some(record)) {
+                self.constructive.push(Step::Record(RecordStep::Link(Box::new(record))));
+            }
+        }
+        self.remove_devices(&going);
+        for (key, row) in going {
+            let name = self.links.device_name(&key);
+            let device_goes = self.removed.iter().any(|(_, removed)| *removed == name);
+            if let Some((public_key, _)) = row.peer.filter(|_| !device_goes) {
+                self.destructive.push(Step::Host(HostStep::RemovePeer { device: name, public_key }));
+            }
+            if row.recorded.is_some() {
+                self.destructive.push(Step::Record(RecordStep::ForgetLink(self.links.id(&key))));
+            }
+        }
+        self.remove_strangers(report);
+    }
+
+    /// When the earliest time-out of a held link ends, if nothing else happens.
+    fn note_due_time(&self, holders: &[&Key], row: &Row<'_>, report: &mut Report) {
+        let Some(applied) = &self.links.desired.applied else { return };
+        if applied.intent.hub_change.on_timeout == crate::OnTimeout::Hold {
+            return;
+        }
+        for holder in holders {
+            let later =
+                self.links.wanted_since(holder).since_boot.max(self.links.unwanted_since(row).since_boot);
+            let age = self.now.boot.since_boot.saturating_sub(later);
+            let left = applied.intent.hub_change.connect_timeout.saturating_sub(age);
+            report.next_due = Some(report.next_due.map_or(left, |next| next.min(left)));
+        }
+    }
+
+    /// A device goes when no link stays on it.
+    fn remove_devices(&mut self, going: &[(Key, Row<'_>)]) {
+        if self.links.desired.keep.is_some() {
+            return;
+        }
+        let gone: BTreeSet<&Key> = going.iter().map(|(key, _)| key).collect();
+        let stays = |id: &crate::DeviceId| {
+            self.links.rows.iter().any(|(key, row)| {
+                let on_it = key.1 == id.role && id.peer.as_ref().is_none_or(|peer| *peer == key.0);
+                on_it && !gone.contains(key) && (row.wanted.is_some() || row.present)
+            })
+        };
+        let devices = self.links.devices.iter().filter(|(id, _)| !stays(id));
+        let names: Vec<_> =
+            devices.filter_map(|(id, device)| Some((id.role, device.name.clone()?))).collect();
+        let table = self.numbers.known_table(self.links.network);
+        for (role, name) in names {
+            let rule =
+                table.filter(|table| self.host.tables.get(table).is_some_and(|t| t.rules.contains(&name)));
+            self.destructive
+                .extend(rule.map(|table| Step::Host(HostStep::RemoveRule { table, device: name.clone() })));
+            self.destructive.push(Step::Host(HostStep::RemoveDevice(name.clone())));
+            self.removed.insert((role, name));
+        }
+    }
+
+    fn remove_strangers(&mut self, report: &mut Report) {
+        if self.links.desired.keep.is_some() {
+            return;
+        }
+        for (device, public_key) in self.links.strangers.clone() {
+            if self.removed.iter().any(|(_, removed)| *removed == device) {
+                continue;
+            }
+            report.strangers.push((device.clone(), public_key));
+            self.destructive.push(Step::Host(HostStep::RemovePeer { device, public_key }));
+        }
+    }
+
+    fn finish(mut self, recorded: &Recorded, report: &mut Report) -> NetworkPlan {
+        let network = self.links.network;
+        let desired = self.links.desired;
+        if let Some(why) = &desired.keep {
+            report.kept.insert(network.clone(), why.clone());
+        }
+        let rest: BTreeSet<_> = self.devices.difference(&self.removed).cloned().collect();
+        let holds = self.links.rows.values().any(Row::is_wanted) || !rest.is_empty();
+        if !holds && desired.keep.is_none() {
+            self.numbers.release_table(network);
+        }
+        if desired.absent && !holds && recorded.intents.contains_key(network) && desired.keep.is_none() {
+            self.destructive.push(Step::Record(RecordStep::ForgetIntent(network.clone())));
+        }
+        let intent = record::intent(&self.links).filter(|applied| {
+            !desired.absent && !desired.incomplete && recorded.intents.get(network) != Some(applied)
+        });
+        NetworkPlan {
+            firewall_before: self.firewall(&self.devices),
+            firewall_after: self.firewall(&rest),
+            firewall_known: desired.applied.is_some() || desired.keep.is_none(),
+            intent: intent
+                .map(|applied| Step::Record(RecordStep::Intent(Box::new(applied))))
+                .into_iter()
+                .collect(),
+            constructive: self.constructive,
+            destructive: self.destructive,
+        }
+    }
+
+    /// This network's part of the packet filter. `None`: it has no device.
+    fn firewall(&self, devices: &BTreeSet<(LinkRole, DeviceName)>) -> Option<NetworkFirewall> {
+        let desired = self.links.desired;
+        (!devices.is_empty()).then(|| NetworkFirewall {
+            network: self.links.network.clone(),
+            devices: devices.iter().cloned().collect(),
+            own: desired.own.clone(),
+            wide: self.covered(),
+            tunnel_address: desired.tunnel_address,
+            transit: desired.applied.as_ref().map(|applied| applied.intent.transit).unwrap_or_default(),
+            hub_prefixes: desired.hub_prefixes.clone(),
+        })
+    }
+}
+
+/// The address of a host name: literal, or as resolved last.
+fn resolve(name: &str, host: &Host) -> Option<IpAddr> {
+    name.parse().ok().or_else(|| host.resolved.get(name).copied())
+}

@@ -1,0 +1,168 @@
+//! What the local store should hold of an intent and of each link. It refuses to rewrite what means the same.
+
+use std::collections::BTreeMap;
+
+use crate::{
+    DeviceName, LinkId, LinkRole, LinkState, Now, OnTimeout, Reason,
+    worker::{
+        AppliedIntent, Evidence, LinkStatus, RecordedLink, WantedLink,
+        links::{Key, Links, Row},
+    },
+};
+
+/// The intent with the moments since when each link is wanted: known ones stay, new ones begin now.
+pub(super) fn intent(links: &Links<'_>) -> Option<AppliedIntent> {
+    let mut applied = links.desired.applied.clone()?;
+    let wanted = links.rows.iter().filter(|(_, row)| row.is_wanted());
+    applied.wanted_since =
+        wanted.map(|(key, _)| (key.clone(), links.wanted_since(key).clone())).collect::<BTreeMap<_, _>>();
+    Some(applied)
+}
+
+/// The record of a wanted link.
+pub(super) fn wanted(
+    links: &Links<'_>,
+    key: &Key,
+    row: &Row<'_>,
+    link: &WantedLink,
+    device: DeviceName,
+    listen_port: u16,
+    now: &Now,
+) -> RecordedLink {
+    let WantedLink {
+        peer_uid,
+        public_key,
+        key_generation,
+        allowed_ips,
+        prefixes,
+        probe,
+        endpoint,
+        keepalive,
+    } = link;
+    let generation = links.desired.applied.as_ref().map_or(0, |applied| applied.generation);
+    RecordedLink {
+        id: links.id(key),
+        peer_uid: peer_uid.clone(),
+        device,
+        listen_port,
+        public_key: *public_key,
+        key_generation: *key_generation,
+        allowed_ips: allowed_ips.clone(),
+        prefixes: prefixes.clone(),
+        probe: *probe,
+        endpoint: endpoint.clone(),
+        keepalive: *keepalive,
+        intent_generation: row.recorded.map_or(generation, |recorded| recorded.intent_generation),
+        status: LinkStatus { unwanted_since: None, ..status(links, key, row, listen_port, now) },
+    }
+}
+
+/// The record of a link that no intent wants: taken on from the device if there is none yet. `None`: nothing to hold.
+pub(super) fn unwanted(links: &Links<'_>, key: &Key, row: &Row<'_>, now: &Now) -> Option<RecordedLink> {
+    let base = match row.recorded {
+        Some(recorded) => recorded.clone(),
+        None => adopted(links.id(key), row, now)?,
+    };
+    let unwanted_since =
+        Some(match row.recorded.and_then(|recorded| recorded.status.unwanted_since.as_ref()) {
+            Some(since) if now.boot.since(since).is_some() => since.clone(),
+            Some(_) | None => now.boot.clone(),
+        });
+    let port = base.listen_port;
+    Some(RecordedLink { status: LinkStatus { unwanted_since, ..status(links, key, row, port, now) }, ..base })
+}
+
+fn adopted(id: LinkId, row: &Row<'_>, now: &Now) -> Option<RecordedLink> {
+    let device = row.device?;
+    let (public_key, peer) = device.peers.iter().next()?;
+    Some(RecordedLink {
+        id,
+        peer_uid: crate::Uid::default(),
+        device: device.name.clone()?,
+        listen_port: device.port,
+        public_key: *public_key,
+        key_generation: 0,
+        allowed_ips: peer.allowed_ips.iter().copied().collect(),
+        prefixes: Vec::new(),
+        probe: None,
+        endpoint: None,
+        keepalive: peer.keepalive,
+        intent_generation: 0,
+        status: LinkStatus {
+            state: LinkState::Pending,
+            reason: Reason::Unwanted,
+            message: String::new(),
+            last_transition: now.wall.clone(),
+            connected_once: false,
+            unwanted_since: None,
+        },
+    })
+}
+
+/// State, reason and words. Without evidence (a restart) what was said last stays said.
+fn status(links: &Links<'_>, key: &Key, row: &Row<'_>, port: u16, now: &Now) -> LinkStatus {
+    let last = row.recorded.map(|recorded| &recorded.status);
+    let state = match row.evidence {
+        Some(Evidence::Connected { .. }) => LinkState::Connected,
+        Some(Evidence::NotConnected { .. }) => LinkState::NotConnected,
+        None => last.map_or(LinkState::Pending, |last| last.state),
+    };
+    let one_way = matches!(row.evidence, Some(Evidence::NotConnected { one_way: true }))
+        || (row.evidence.is_none() && last.is_some_and(|last| last.reason == Reason::OneWay));
+    let hold =
+        links.desired.applied.as_ref().is_some_and(|a| a.intent.hub_change.on_timeout == OnTimeout::Hold);
+    let reason = match state {
+        _ if !row.is_wanted() => {
+            if hold {
+                Reason::Held
+            } else {
+                Reason::Unwanted
+            }
+        }
+        LinkState::Connected => Reason::ProbeAnswered,
+        LinkState::NotConnected => {
+            if one_way {
+                Reason::OneWay
+            } else {
+                Reason::NoEvidence
+            }
+        }
+        LinkState::Pending => Reason::Connecting,
+    };
+    let message = message(links, key, row, reason, port);
+    let same = last.filter(|last| last.state == state && last.reason == reason);
+    LinkStatus {
+        state,
+        reason,
+        message,
+        last_transition: same.map_or_else(|| now.wall.clone(), |last| last.last_transition.clone()),
+        connected_once: last.is_some_and(|last| last.connected_once) || state == LinkState::Connected,
+        unwanted_since: last.and_then(|last| last.unwanted_since.clone()),
+    }
+}
+
+fn message(links: &Links<'_>, key: &Key, row: &Row<'_>, reason: Reason, port: u16) -> String {
+    let peer = &key.0;
+    let endpoint = row.wanted.and_then(|link| link.endpoint.as_ref());
+    let path = match (key.1, endpoint) {
+        (LinkRole::Downlink, _) => format!("{peer} dials this host at UDP port {port}"),
+        (_, Some(endpoint)) => format!("this host dials {peer} at {endpoint} over UDP"),
+        (_, None) => format!("{peer} has published no endpoint yet, or can only dial itself"),
+    };
+    match reason {
+        Reason::NoEvidence => {
+            format!(
+                "nothing arrives from {peer}; {path}: check that firewalls on the way pass it and that {peer} is up"
+            )
+        }
+        Reason::OneWay => format!("{peer} is heard and does not hear this host; {path}: check the way back"),
+        Reason::Connecting => path,
+        Reason::Unwanted | Reason::Held => match links.holders(key.1, row).as_slice() {
+            [] => "no longer wanted; goes with the next pass".to_owned(),
+            [(first, role), ..] => {
+                format!("no longer wanted; stays until the {role} to {first} is connected")
+            }
+        },
+        _ => String::new(),
+    }
+}
