@@ -16,4 +16,7 @@
 #![warn(missing_docs)]
 
 pub mod lab;
+pub mod prober;
 pub mod process;
+pub mod relay;
+pub mod streams;

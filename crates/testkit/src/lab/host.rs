@@ -3,10 +3,16 @@
 use std::{
     io,
     net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket},
+    os::fd::AsRawFd,
     sync::Arc,
+    time::Duration,
 };
 
 use ipnet::IpNet;
+use nix::sys::{
+    socket::{AddressFamily, SockFlag, SockType, SockaddrStorage, bind, setsockopt, socket, sockopt},
+    time::TimeVal,
+};
 
 use super::{LabError, Namespace, netlink};
 
@@ -142,12 +148,17 @@ impl Host {
         self.run(|| TcpListener::bind(address))?.map_err(|source| self.socket(address, source))
     }
 
-    /// A TCP connection from the host.
+    /// A TCP connection of the host, from one of its addresses.
     ///
     /// # Errors
     /// The namespace could not be entered, or the peer did not answer within `limit`.
-    pub fn tcp_stream(&self, peer: SocketAddr, limit: std::time::Duration) -> Result<TcpStream, LabError> {
-        self.run(|| TcpStream::connect_timeout(&peer, limit))?.map_err(|source| self.socket(peer, source))
+    pub fn tcp_stream_from(
+        &self,
+        source: IpAddr,
+        peer: SocketAddr,
+        limit: Duration,
+    ) -> Result<TcpStream, LabError> {
+        self.run(|| connect(source, peer, limit))?.map_err(|error| self.socket(peer, error))
     }
 
     /// Runs a program inside and returns what it wrote to standard output.
@@ -175,6 +186,17 @@ impl Host {
     fn socket(&self, address: SocketAddr, source: io::Error) -> LabError {
         LabError::File { namespace: self.name().to_owned(), path: address.to_string().into(), source }
     }
+}
+
+/// The standard library can't bind before it connects.
+fn connect(source: IpAddr, peer: SocketAddr, limit: Duration) -> io::Result<TcpStream> {
+    let family = if source.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
+    let socket = socket(family, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)?;
+    // The kernel gives up a connection attempt when this is over.
+    setsockopt(&socket, sockopt::SendTimeout, &TimeVal::new(limit.as_secs().try_into().unwrap_or(1), 0))?;
+    bind(socket.as_raw_fd(), &SockaddrStorage::from(SocketAddr::new(source, 0)))?;
+    nix::sys::socket::connect(socket.as_raw_fd(), &SockaddrStorage::from(peer))?;
+    Ok(TcpStream::from(socket))
 }
 
 fn run_program(program: &str, arguments: &[&str], input: &str) -> io::Result<std::process::Output> {
