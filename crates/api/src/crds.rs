@@ -1,0 +1,76 @@
+//! The CRDs as files. It refuses to write them: `cargo xtask codegen` does, from this one source.
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    CustomResourceDefinition, JSONSchemaProps, JSONSchemaPropsOrArray, ValidationRule,
+};
+use kube::CustomResourceExt as _;
+
+use crate::{
+    AppliedIntent, AppliedIntentSpec, Gateway, GatewayNetwork, GatewayNetworkSpec, GatewaySpec, Kind,
+    TunnelLink, TunnelLinkSpec, WorkerSliceConfig, WorkerSliceConfigSpec,
+};
+
+/// A definition that could not be written as YAML.
+#[derive(Debug, thiserror::Error)]
+#[error("failed to write the definition of {name} as YAML")]
+pub struct CrdError {
+    /// The definition.
+    name: String,
+    /// Why.
+    #[source]
+    source: serde_yaml_ng::Error,
+}
+
+/// File name and YAML of every CRD, in the order of their names.
+///
+/// # Errors
+/// A schema that YAML cannot express, which a test rules out.
+pub fn crds() -> Result<Vec<(String, String)>, CrdError> {
+    let mut files = [
+        named::<AppliedIntentSpec>(AppliedIntent::crd()),
+        named::<GatewaySpec>(Gateway::crd()),
+        named::<GatewayNetworkSpec>(GatewayNetwork::crd()),
+        named::<TunnelLinkSpec>(TunnelLink::crd()),
+        named::<WorkerSliceConfigSpec>(WorkerSliceConfig::crd()),
+    ]
+    .into_iter()
+    .map(|crd| {
+        let name = crd.metadata.name.clone().unwrap_or_default();
+        let file = format!("{}.yaml", crd.spec.names.plural);
+        let yaml = serde_yaml_ng::to_string(&crd).map_err(|source| CrdError { name, source })?;
+        Ok((file, yaml))
+    })
+    .collect::<Result<Vec<_>, CrdError>>()?;
+    files.sort();
+    Ok(files)
+}
+
+/// Adds the rule about names, which only the schema of the whole object can hold.
+fn named<S: Kind>(mut crd: CustomResourceDefinition) -> CustomResourceDefinition {
+    let rule = ValidationRule {
+        rule: S::NAME_RULE.to_owned(),
+        message: Some(S::NAME_RULE_MESSAGE.to_owned()),
+        ..ValidationRule::default()
+    };
+    for version in &mut crd.spec.versions {
+        let schema = version.schema.as_mut().and_then(|schema| schema.open_api_v3_schema.as_mut());
+        if let Some(schema) = schema {
+            drop_rust_formats(schema);
+            schema.x_kubernetes_validations.get_or_insert_default().push(rule.clone());
+        }
+    }
+    crd
+}
+
+/// Rust's integer formats are unknown to API servers, which warn about each; the bounds beside them say the same.
+fn drop_rust_formats(schema: &mut JSONSchemaProps) {
+    if schema.format.as_deref().is_some_and(|format| format.starts_with("uint")) {
+        schema.format = None;
+    }
+    for property in schema.properties.iter_mut().flat_map(|properties| properties.values_mut()) {
+        drop_rust_formats(property);
+    }
+    if let Some(JSONSchemaPropsOrArray::Schema(items)) = &mut schema.items {
+        drop_rust_formats(items);
+    }
+}
