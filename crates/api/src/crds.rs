@@ -18,7 +18,7 @@ pub struct CrdError {
     name: String,
     /// Why.
     #[source]
-    source: serde_yaml_ng::Error,
+    source: serde_saphyr::ser::Error,
 }
 
 /// File name and YAML of every CRD, in the order of their names.
@@ -37,7 +37,7 @@ pub fn crds() -> Result<Vec<(String, String)>, CrdError> {
     .map(|crd| {
         let name = crd.metadata.name.clone().unwrap_or_default();
         let file = format!("{}.yaml", crd.spec.names.plural);
-        let yaml = serde_yaml_ng::to_string(&crd).map_err(|source| CrdError { name, source })?;
+        let yaml = serde_saphyr::to_string(&crd).map_err(|source| CrdError { name, source })?;
         Ok((file, yaml))
     })
     .collect::<Result<Vec<_>, CrdError>>()?;

@@ -48,7 +48,7 @@ fn parse(text: &str) -> Option<u64> {
 impl fmt::Display for Duration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let millis = self.0.as_millis();
-        if millis % 1000 == 0 { write!(f, "{}s", millis / 1000) } else { write!(f, "{millis}ms") }
+        if millis.is_multiple_of(1000) { write!(f, "{}s", millis / 1000) } else { write!(f, "{millis}ms") }
     }
 }
 

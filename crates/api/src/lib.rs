@@ -15,6 +15,7 @@
 //! assert_eq!(network.spec.unwrap().hub.as_deref(), Some("hub-a"));
 //! ```
 #![warn(missing_docs)]
+#![allow(clippy::duplicated_attributes, reason = "each printcolumn of kube's derive repeats the same keys")]
 
 mod applied_intent;
 mod condition;
