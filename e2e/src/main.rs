@@ -1,1 +1,1 @@
-fn main() {}
+//! The demo: not written yet. It refuses to pretend.

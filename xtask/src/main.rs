@@ -1,1 +1,67 @@
-fn main() {}
+//! The chores of this repository, as `cargo xtask <chore>`. It refuses product code: what a user runs is elsewhere.
+
+mod bench;
+mod codegen;
+mod demo;
+mod e2e;
+mod model;
+mod place;
+mod step;
+mod test;
+mod tidy;
+mod tools;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+const EXAMPLES: &str = "\
+Where to begin:
+  cargo xtask demo             four hosts on this machine, a hub change, every packet counted
+  cargo xtask test             everything that has to hold before a change is handed in
+  cargo xtask codegen          after a change of a kind in crates/api
+  cargo xtask tidy             the rules of this repository that a machine can check, in a second";
+
+/// The chores of this repository
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", after_help = EXAMPLES)]
+struct Cli {
+    #[command(subcommand)]
+    chore: Chore,
+}
+
+#[derive(Debug, Subcommand)]
+enum Chore {
+    /// Builds and runs the main job on this machine: a hub change between real tunnels that loses nothing
+    #[command(disable_help_flag = true)]
+    Demo(demo::DemoArgs),
+    /// Runs every check and test; says what it skips and why
+    Test(test::TestArgs),
+    /// Checks crate edges, file sizes, names, first lines, orphaned files and forbidden words
+    Tidy,
+    /// Writes the generated files: the CRDs under charts/spanwire/crds
+    Codegen(codegen::CodegenArgs),
+    /// Measures: the engine's plan, and the throughput of a tunnel
+    Bench(bench::BenchArgs),
+    /// Checks the engine against every interleaving at sizes that take too long for the test run
+    Model(model::ModelArgs),
+    /// Runs the end-to-end scenarios
+    #[command(disable_help_flag = true)]
+    E2e(e2e::E2eArgs),
+}
+
+fn main() -> ExitCode {
+    let done = match Cli::parse().chore {
+        Chore::Demo(args) => demo::run(&args),
+        Chore::Test(args) => test::run(&args),
+        Chore::Tidy => tidy::run(),
+        Chore::Codegen(args) => codegen::run(&args),
+        Chore::Bench(args) => bench::run(&args),
+        Chore::Model(args) => model::run(&args),
+        Chore::E2e(args) => e2e::run(&args),
+    };
+    done.unwrap_or_else(|error| {
+        eprintln!("error: {error:#}");
+        ExitCode::FAILURE
+    })
+}

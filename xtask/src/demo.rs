@@ -1,0 +1,54 @@
+//! Builds and starts the demo. It refuses to be the demo: that is a program of the crate `e2e`, which the end-to-end
+//! scenarios share.
+
+use std::{
+    os::unix::process::CommandExt as _,
+    process::{Command, ExitCode, Stdio},
+    time::Instant,
+};
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::{place, tools};
+
+/// `cargo xtask demo`
+#[derive(Debug, clap::Args)]
+pub(crate) struct DemoArgs {
+    /// Flags of the demo; `cargo xtask demo --help` lists them
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    flags: Vec<String>,
+}
+
+/// Builds, then becomes the demo.
+pub(crate) fn run(args: &DemoArgs) -> Result<ExitCode> {
+    start("demo", &args.flags)
+}
+
+/// Builds the operator and one program of `e2e`, then becomes that program.
+pub(crate) fn start(program: &str, flags: &[String]) -> Result<ExitCode> {
+    let asks_for_help = flags.iter().any(|flag| flag == "--help" || flag == "-h");
+    if !asks_for_help {
+        tools::ensure(&[tools::NFT])?;
+    }
+    build(program)?;
+    let folder = place::binaries()?;
+    let mut command = Command::new(folder.join(program));
+    command.args(flags).env("SPANWIRE_BINARY", folder.join("spanwire"));
+    let failed = command.exec();
+    Err(failed).with_context(|| format!("starting {}", folder.join(program).display()))
+}
+
+fn build(program: &str) -> Result<()> {
+    eprintln!("Building spanwire and the {program} (the first time takes some minutes) …");
+    let begun = Instant::now();
+    let status = place::cargo(&["build", "--package", "spanwire", "--package", "e2e", "--bins"])
+        .stdin(Stdio::null())
+        .stdout(std::io::stderr())
+        .status()
+        .context("starting cargo build")?;
+    if !status.success() {
+        bail!("the build failed");
+    }
+    eprintln!("Built in {:.1} s.", begun.elapsed().as_secs_f64());
+    Ok(())
+}

@@ -1,0 +1,67 @@
+//! Everything that has to hold before a change is handed in. It refuses to be quiet about what it did not look at.
+
+mod deny;
+
+use std::process::{Command, ExitCode};
+
+use anyhow::Result;
+
+use crate::{
+    codegen, place,
+    step::Steps,
+    tidy,
+    tools::{self, Namespaces},
+};
+
+/// `cargo xtask test`
+#[derive(Debug, clap::Args)]
+pub(crate) struct TestArgs {
+    /// Show all output as it comes, not only that of steps that fail
+    #[arg(long, short)]
+    verbose: bool,
+}
+
+const STEPS: usize = 9;
+
+/// Runs all steps; the exit code is 0 if none failed.
+pub(crate) fn run(args: &TestArgs) -> Result<ExitCode> {
+    let mut steps = Steps::new(STEPS, args.verbose);
+    steps.command("formatting", &mut place::cargo(&["fmt", "--all", "--check"]));
+    steps.check("tidy", tidy::findings);
+    steps.check("generated files", || codegen::differences(false));
+    steps.command("clippy", &mut place::cargo(CLIPPY));
+    tests(&mut steps)?;
+    let mut documents = place::cargo(&["doc", "--workspace", "--all-features", "--no-deps", "--quiet"]);
+    steps.command("documents", documents.env("RUSTDOCFLAGS", "-D warnings"));
+    deny::run(&mut steps);
+    Ok(steps.sum_up())
+}
+
+const CLIPPY: &[&str] =
+    &["clippy", "--workspace", "--all-targets", "--all-features", "--quiet", "--", "-D", "warnings"];
+
+/// Unit, property, golden, documentation and network-namespace tests are one call of cargo; only where namespaces come
+/// from differs.
+fn tests(steps: &mut Steps) -> Result<()> {
+    tools::ensure(&[tools::NFT, tools::WG, tools::IP])?;
+    let arguments = ["test", "--workspace", "--all-features", "--no-fail-fast"];
+    // Compiling may need the network, which a namespace does not have.
+    steps.command("building tests", place::cargo(&arguments).arg("--no-run"));
+    let name = "tests";
+    match tools::namespaces() {
+        Namespaces::Plainly => steps.command(name, &mut place::cargo(&arguments)),
+        Namespaces::AsUser => {
+            let cargo = place::cargo(&arguments);
+            let mut inside = Command::new("unshare");
+            inside.args(tools::USER_NAMESPACE).arg(cargo.get_program()).args(cargo.get_args());
+            inside.arg("--offline").current_dir(place::root());
+            steps.command(name, &mut inside);
+        }
+        Namespaces::Forbidden(why) => {
+            eprintln!("tests in network namespaces skip themselves: {why}");
+            steps.command("tests without network namespaces", &mut place::cargo(&arguments));
+            steps.skip("tests in network namespaces", why);
+        }
+    }
+    Ok(())
+}
