@@ -6,7 +6,7 @@ pub mod devices;
 pub mod local_store;
 pub mod worker_store;
 
-pub use controller_store::{ControlView, ControllerStore, NetworkView};
+pub use controller_store::{ControlView, ControllerStore, IntentView, NetworkView};
 pub use devices::Devices;
 pub use local_store::LocalStore;
 pub use worker_store::{WorkerStore, WorkerView};
