@@ -1,1 +1,47 @@
-fn main() {}
+//! The binary `spanwire`: reads the command line, sets logging up, becomes one of the processes. It refuses to decide.
+
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use clap::Parser as _;
+use spanwire::{
+    cli::{Cli, Command},
+    controller, dataplane, logging, worker,
+};
+use tokio::runtime::{Builder, Runtime};
+
+/// How long blocking calls (a look-up of a name) may hold up the end.
+const LEAVE: std::time::Duration = std::time::Duration::from_millis(200);
+
+fn main() -> ExitCode {
+    match run(Cli::parse()) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("spanwire: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(cli: Cli) -> anyhow::Result<ExitCode> {
+    let Cli { common, command } = cli;
+    logging::init(common.log_format, &common.log_level)?;
+    let runtime = runtime(&command).context("cannot start the runtime")?;
+    let code = runtime.block_on(async {
+        match command {
+            Command::Controller(args) => controller::start::start(*args, common.output()).await,
+            Command::Worker(args) => worker::start::start(*args, common.output()).await,
+            Command::Dataplane(args) => dataplane::start(args).await,
+        }
+    })?;
+    runtime.shutdown_timeout(LEAVE);
+    Ok(code)
+}
+
+/// Worker and controller are light: one thread. The dataplane moves packets: two.
+fn runtime(command: &Command) -> std::io::Result<Runtime> {
+    match command {
+        Command::Controller(_) | Command::Worker(_) => Builder::new_current_thread().enable_all().build(),
+        Command::Dataplane(_) => Builder::new_multi_thread().worker_threads(2).enable_all().build(),
+    }
+}

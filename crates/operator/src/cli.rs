@@ -1,0 +1,197 @@
+//! The command line of `spanwire`, parsed once at the edge. It refuses to read files or to reach a store.
+
+pub mod place;
+
+use std::{path::PathBuf, time::Duration};
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use spanwire_engine::GatewayName;
+
+pub use place::{Place, PlaceError};
+
+const EXAMPLES: &str = "\
+Exit codes with --once: 0 nothing is left to do, 75 it waits for something (and says for what), 1 an error.
+
+Examples:
+  spanwire dataplane --socket /run/spanwire/dataplane.sock
+      holds the userspace devices of this host; start it before the worker, it outlives it
+  spanwire worker --control dir:/srv/control --local dir:/var/lib/spanwire --gateway berlin
+      makes this host's tunnels match the intents for the gateway `berlin`
+  spanwire worker --control dir:/srv/control --local dir:/var/lib/spanwire --gateway berlin --dry-run
+      prints what it would do, and writes nothing
+  spanwire controller --control dir:/srv/control
+      turns every GatewayNetwork into one intent a gateway
+  spanwire worker --local dir:/var/lib/spanwire --control dir:/srv/control --gateway berlin --uninstall
+      removes every device, route, rule and record of ours on this host";
+
+/// Connects clusters and hosts with WireGuard, exactly as declared.
+#[derive(Debug, Parser)]
+#[command(name = "spanwire", version, about, after_help = EXAMPLES, propagate_version = true)]
+pub struct Cli {
+    /// Settings of every command.
+    #[command(flatten)]
+    pub common: Common,
+    /// Which process to be.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Settings of every command.
+#[derive(Debug, Clone, Args)]
+pub struct Common {
+    /// How logs are written (to stderr)
+    #[arg(long, global = true, value_enum, default_value_t = LogFormat::Human, env = "SPANWIRE_LOG_FORMAT")]
+    pub log_format: LogFormat,
+    /// The lowest level that is logged: error, warn, info, debug, trace, or module=level lists
+    #[arg(long, global = true, default_value = "info", env = "SPANWIRE_LOG_LEVEL", value_name = "LEVEL")]
+    pub log_level: String,
+    /// How --once, --dry-run and --uninstall print what they did (to stdout) [default: as --log-format]
+    #[arg(long, short, global = true, value_enum, env = "SPANWIRE_OUTPUT")]
+    pub output: Option<LogFormat>,
+}
+
+impl Common {
+    /// How results are printed.
+    pub fn output(&self) -> LogFormat {
+        self.output.unwrap_or(self.log_format)
+    }
+}
+
+/// For people, or for programs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    /// Lines for people
+    Human,
+    /// JSON
+    Json,
+}
+
+/// The processes.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Turns every GatewayNetwork of a control store into one intent a gateway, in phases when a hub moves
+    Controller(Box<ControllerArgs>),
+    /// Makes the tunnels of this host match the intents for one gateway, and says how they are
+    Worker(Box<WorkerArgs>),
+    /// Holds the userspace WireGuard devices of this host; outlives the worker
+    Dataplane(DataplaneArgs),
+}
+
+/// The rhythm of a loop.
+#[derive(Debug, Clone, Args)]
+pub struct Rhythm {
+    /// Looks again at everything after so many seconds without an event
+    #[arg(long, default_value = "300", value_parser = seconds, env = "SPANWIRE_RESYNC", value_name = "SECONDS")]
+    pub resync: Duration,
+    /// Ends after one pass over everything: 0 nothing left to do, 75 waiting, 1 error
+    #[arg(long)]
+    pub once: bool,
+}
+
+/// `spanwire controller`.
+#[derive(Debug, Clone, Args)]
+pub struct ControllerArgs {
+    /// Where networks, gateways and intents are: dir:PATH (kube[:CONTEXT] comes later)
+    #[arg(long, env = "SPANWIRE_CONTROL", value_name = "PLACE")]
+    pub control: Place,
+    /// The rhythm of the loop.
+    #[command(flatten)]
+    pub rhythm: Rhythm,
+}
+
+/// `spanwire worker`.
+#[derive(Debug, Clone, Args)]
+pub struct WorkerArgs {
+    /// Where gateways and intents are: dir:PATH (kube[:CONTEXT] comes later)
+    #[arg(long, env = "SPANWIRE_CONTROL", value_name = "PLACE")]
+    pub control: Place,
+    /// Where this worker keeps its records: dir:PATH (kube[:CONTEXT] comes later)
+    #[arg(long, env = "SPANWIRE_LOCAL", value_name = "PLACE")]
+    pub local: Place,
+    /// The gateway that this host is
+    #[arg(long, env = "SPANWIRE_GATEWAY", value_name = "NAME")]
+    pub gateway: GatewayName,
+    /// Where `spanwire dataplane` listens
+    #[arg(long, default_value = DATAPLANE_SOCKET, env = "SPANWIRE_DATAPLANE_SOCKET", value_name = "PATH")]
+    pub dataplane_socket: PathBuf,
+    /// Folder for what lasts until the next boot (what reverse-path filtering was before)
+    #[arg(long, default_value = "/run/spanwire", env = "SPANWIRE_RUN_DIR", value_name = "PATH")]
+    pub run_dir: PathBuf,
+    /// File of the private key, made if missing [default: private.key in the local folder]
+    #[arg(long, env = "SPANWIRE_KEY_FILE", value_name = "PATH")]
+    pub key_file: Option<PathBuf>,
+    /// The rhythm of the loop.
+    #[command(flatten)]
+    pub rhythm: Rhythm,
+    /// Prints the plan and writes nothing
+    #[arg(long, conflicts_with_all = ["once", "uninstall"])]
+    pub dry_run: bool,
+    /// Removes all devices, routes, rules and records of ours on this host, and nothing else; the key stays
+    #[arg(long, conflicts_with = "once")]
+    pub uninstall: bool,
+}
+
+/// `spanwire dataplane`.
+#[derive(Debug, Clone, Args)]
+pub struct DataplaneArgs {
+    /// Where the worker reaches this process
+    #[arg(long, default_value = DATAPLANE_SOCKET, env = "SPANWIRE_DATAPLANE_SOCKET", value_name = "PATH")]
+    pub socket: PathBuf,
+    /// Folder of the configuration sockets, one a device, where `wg` looks for them
+    #[arg(long, default_value = "/var/run/wireguard", env = "SPANWIRE_UAPI_DIR", value_name = "PATH")]
+    pub uapi_dir: PathBuf,
+}
+
+/// Where worker and dataplane meet unless told otherwise.
+pub const DATAPLANE_SOCKET: &str = "/run/spanwire/dataplane.sock";
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    match text.parse::<u32>() {
+        Ok(0) => Err("use at least 1 second".to_owned()),
+        Ok(seconds) => Ok(Duration::from_secs(seconds.into())),
+        Err(_) => Err("use whole seconds, such as 300".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    fn worker(extra: &[&str]) -> Result<WorkerArgs, clap::Error> {
+        let base = ["spanwire", "worker", "--control", "dir:/c", "--local", "dir:/l", "--gateway", "hub-a"];
+        let cli = Cli::try_parse_from(base.iter().chain(extra))?;
+        let Command::Worker(args) = cli.command else { panic!("not a worker") };
+        Ok(*args)
+    }
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn defaults_are_the_documented_ones() {
+        let args = worker(&[]).unwrap();
+        assert_eq!(args.rhythm.resync, Duration::from_secs(300));
+        assert_eq!(args.dataplane_socket, PathBuf::from(DATAPLANE_SOCKET));
+        assert!(!args.rhythm.once && !args.dry_run && !args.uninstall && args.key_file.is_none());
+    }
+
+    #[test]
+    fn what_excludes_each_other_is_refused() {
+        for flags in [["--once", "--dry-run"], ["--dry-run", "--uninstall"], ["--once", "--uninstall"]] {
+            assert!(worker(&flags).is_err(), "{flags:?}");
+        }
+        assert!(worker(&["--resync", "0"]).unwrap_err().to_string().contains("at least 1 second"));
+        assert!(worker(&["--gateway", "a.b"]).is_err());
+    }
+
+    #[test]
+    fn help_teaches_by_example() {
+        let help = Cli::command().render_long_help().to_string();
+        for words in ["Examples:", "spanwire controller --control dir:", "75", "--log-format"] {
+            assert!(help.contains(words), "{words}");
+        }
+    }
+}

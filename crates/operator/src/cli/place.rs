@@ -1,0 +1,106 @@
+//! Where a store is: an API server or a directory. It refuses anything else, by name of what would be understood.
+
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+    str::FromStr,
+};
+
+/// A store's place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// A directory of files.
+    Dir(PathBuf),
+    /// An API server, by the context of the kubeconfig or the current one.
+    Kube {
+        /// The context.
+        context: Option<String>,
+    },
+}
+
+/// Why a place can't be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PlaceError {
+    /// The text is no place.
+    #[error("{0:?} is not a place: write dir:PATH, or kube or kube:CONTEXT")]
+    Unknown(String),
+    /// The path is missing.
+    #[error("dir: needs a path, such as dir:/var/lib/spanwire")]
+    NoPath,
+    /// This version has no store for API servers.
+    #[error(
+        "{flag} {place}: this version keeps its objects in directories only. Use {flag} dir:PATH with a folder that \
+         controller and workers share (docs/directory-store.md shows its files); a store on an API server comes later"
+    )]
+    NotBuiltYet {
+        /// The flag with the place.
+        flag: &'static str,
+        /// The place.
+        place: Place,
+    },
+}
+
+impl Place {
+    /// The folder of a place that must be a directory.
+    ///
+    /// # Errors
+    /// It is an API server, for which this version has no store.
+    pub fn folder(&self, flag: &'static str) -> Result<&Path, PlaceError> {
+        match self {
+            Place::Dir(path) => Ok(path),
+            Place::Kube { context: _ } => Err(PlaceError::NotBuiltYet { flag, place: self.clone() }),
+        }
+    }
+}
+
+impl FromStr for Place {
+    type Err = PlaceError;
+    fn from_str(text: &str) -> Result<Self, PlaceError> {
+        match text.split_once(':') {
+            Some(("dir", "")) => Err(PlaceError::NoPath),
+            Some(("dir", path)) => Ok(Place::Dir(PathBuf::from(path))),
+            Some(("kube", context)) if !context.is_empty() => {
+                Ok(Place::Kube { context: Some(context.to_owned()) })
+            }
+            None if text == "kube" => Ok(Place::Kube { context: None }),
+            Some(_) | None => Err(PlaceError::Unknown(text.to_owned())),
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Dir(path) => write!(f, "dir:{}", path.display()),
+            Place::Kube { context: Some(context) } => write!(f, "kube:{context}"),
+            Place::Kube { context: None } => f.write_str("kube"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_round_trip() {
+        for text in ["dir:/srv/a", "dir:relative", "kube", "kube:prod"] {
+            assert_eq!(text.parse::<Place>().unwrap().to_string(), text);
+        }
+        for (bad, words) in
+            [("dir:", "needs a path"), ("kube:", "dir:PATH"), ("/srv", "dir:PATH"), ("s3:x", "dir:PATH")]
+        {
+            let error = bad.parse::<Place>().unwrap_err().to_string();
+            assert!(error.contains(words), "{bad}: {error}");
+        }
+    }
+
+    #[test]
+    fn an_api_server_is_refused_with_the_next_step() {
+        let place: Place = "kube:prod".parse().unwrap();
+        let error = place.folder("--control").unwrap_err().to_string();
+        for words in ["--control kube:prod", "--control dir:PATH", "docs/directory-store.md"] {
+            assert!(error.contains(words), "{error}");
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! The key that a worker starts with: the one of its file, else a new one. It refuses to make a key before its own
+//! Gateway was read, because the new generation counts from the published one.
+
+use spanwire_engine::{GatewayName, port::WorkerStore};
+
+use super::STORE_LIMIT;
+use crate::{
+    driver::{Outcome, Retry, Trigger, retry::LONGEST},
+    fault::{Noted, limited},
+    key_file::{self, KeyFile, OwnKey},
+    stop::Stop,
+};
+
+/// Why there is no key yet.
+#[derive(Debug)]
+pub enum NotYet {
+    /// The own Gateway does not exist.
+    Waiting(String),
+    /// The control store could not be read, or the key not stored.
+    Failed(Noted),
+}
+
+impl From<NotYet> for Outcome {
+    fn from(not_yet: NotYet) -> Self {
+        match not_yet {
+            NotYet::Waiting(reason) => Outcome::waiting(reason),
+            NotYet::Failed(fault) => Outcome::failed(fault),
+        }
+    }
+}
+
+/// The key, if there is one or one can be made now.
+///
+/// # Errors
+/// The file is there and can't be used: a person has to look at it.
+pub async fn own_key(
+    file: &KeyFile,
+    me: &GatewayName,
+    control: &impl WorkerStore,
+) -> Result<Result<OwnKey, NotYet>, key_file::Error> {
+    if let Some(key) = file.load()? {
+        return Ok(Ok(key));
+    }
+    Ok(make(file, me, control).await)
+}
+
+async fn make(file: &KeyFile, me: &GatewayName, control: &impl WorkerStore) -> Result<OwnKey, NotYet> {
+    let read = limited("cannot read the control store", STORE_LIMIT, control.read(me)).await;
+    let view = read.map_err(NotYet::Failed)?;
+    let Some(own) = view.gateways.get(me) else {
+        let unreadable = view.unreadable.iter().find(|object| object.name == me.as_str());
+        let why = unreadable.map_or("there is none, create it", |object| object.cause.as_str());
+        return Err(NotYet::Waiting(format!("the Gateway {me} in the control store ({why}), to make a key")));
+    };
+    let generation = own.facts.key_generation.max(0) + 1;
+    let key = file.create(generation);
+    let key =
+        key.map_err(|error| NotYet::Failed(Noted::new("cannot make the key of this gateway", &error)))?;
+    tracing::info!(generation, "made a private key");
+    Ok(key)
+}
+
+/// Waits until there is a key; `None`: the end was asked for first.
+///
+/// # Errors
+/// The file is there and can't be used.
+pub async fn wait_for_key(
+    file: &KeyFile,
+    me: &GatewayName,
+    control: &impl WorkerStore,
+    trigger: &Trigger,
+    stop: &Stop,
+) -> Result<Option<OwnKey>, key_file::Error> {
+    let mut retry = Retry::new();
+    let mut said = String::new();
+    loop {
+        trigger.take();
+        let not_yet = match own_key(file, me, control).await? {
+            Ok(key) => return Ok(Some(key)),
+            Err(not_yet) => not_yet,
+        };
+        let text = match &not_yet {
+            NotYet::Waiting(reason) => reason.clone(),
+            NotYet::Failed(fault) => fault.message.clone(),
+        };
+        if said != text {
+            tracing::warn!("waits for {text}");
+            said = text;
+        }
+        let now = tokio::time::Instant::now();
+        let again = retry.after(&not_yet.into(), true, now).unwrap_or(now + LONGEST);
+        tokio::select! {
+            () = stop.requested() => return Ok(None),
+            () = trigger.fired() => {}
+            () = tokio::time::sleep_until(again) => {}
+        }
+    }
+}
