@@ -20,3 +20,4 @@ pub mod prober;
 pub mod process;
 pub mod relay;
 pub mod streams;
+pub mod twin;
