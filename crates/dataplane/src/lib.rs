@@ -1,1 +1,8 @@
-//! Placeholder.
+//! placeholder, replaced below
+mod control;
+mod diff;
+pub mod key;
+mod netlink;
+pub mod probe;
+pub mod process;
+mod uapi;
