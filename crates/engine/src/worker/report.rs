@@ -88,7 +88,7 @@ fn peer_rows(
             } else {
                 link.status.state
             },
-            route: route_of(key, row, wide),
+            route: route_of(key, row, link.status.state, wide),
             reason: failure.map_or(link.status.reason, |_| Reason::StepFailed),
             message: failure.cloned().unwrap_or_else(|| link.status.message.clone()),
             last_transition: link.status.last_transition.clone(),
@@ -111,10 +111,11 @@ fn note_row(note: &PeerNote) -> PeerStatus {
     }
 }
 
-fn route_of(key: &Key, row: &Row<'_>, wide: Option<&Key>) -> RouteState {
+/// A state that was kept for want of evidence counts like a fresh one.
+fn route_of(key: &Key, row: &Row<'_>, state: LinkState, wide: Option<&Key>) -> RouteState {
     if row.exact_stands || wide == Some(key) {
         RouteState::Active
-    } else if row.is_connected() {
+    } else if state == LinkState::Connected {
         RouteState::Standby
     } else {
         RouteState::None
