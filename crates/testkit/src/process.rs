@@ -119,6 +119,11 @@ impl Process {
         self.child.try_wait().map_err(failed)
     }
 
+    /// Whether it runs.
+    pub fn is_running(&self) -> bool {
+        !spawner::child_ended(self.pid(), Duration::ZERO)
+    }
+
     /// Starts the same program again; the old one is killed if it still runs.
     ///
     /// # Errors

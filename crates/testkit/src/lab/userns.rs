@@ -1,6 +1,8 @@
 //! How a program that is not root gets namespaces: it becomes root of a user namespace. It refuses to do so once there
 //! are threads, as the kernel does.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use nix::{
     sched::{CloneFlags, unshare},
     unistd::{Uid, getgid, getuid},
@@ -29,6 +31,18 @@ pub enum UserNamespaceError {
     },
 }
 
+/// What to do where [`enter`] is refused.
+pub const REMEDY: &str = "this is not root, and the system does not let it make network namespaces. Run it with sudo, \
+    or allow user namespaces: sudo sysctl kernel.unprivileged_userns_clone=1 (Debian), \
+    sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0 (Ubuntu)";
+
+static INSIDE: AtomicBool = AtomicBool::new(false);
+
+/// Whether [`enter`] was called.
+pub fn is_inside() -> bool {
+    INSIDE.load(Ordering::Relaxed)
+}
+
 /// Whether this program needs [`enter`] before it can make a lab.
 pub fn is_needed() -> bool {
     !Uid::effective().is_root()
@@ -50,5 +64,6 @@ pub fn enter() -> Result<(), UserNamespaceError> {
     ] {
         std::fs::write(path, text).map_err(|source| UserNamespaceError::Map { path, source })?;
     }
+    INSIDE.store(true, Ordering::Relaxed);
     Ok(())
 }

@@ -1,0 +1,119 @@
+//! The demo: the main job on this machine. It refuses to leave anything behind: everything it made goes with it.
+
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result};
+use clap::Parser;
+use e2e::{Fleet, Say, Scenario, Setup, Topology, Transit, interrupt, scenario};
+use spanwire_testkit::lab::userns;
+
+const AFTER: &str = "\
+Four hosts (two hubs, two spokes), each a network namespace with its own `spanwire worker` and `spanwire dataplane`,
+and one `spanwire controller`; a directory of YAML files; userspace WireGuard. All twelve ordered pairs are measured
+with numbered datagrams from before the change to after it.
+
+Exit codes: 0 nothing was lost, 1 something was lost or went wrong.
+
+Examples:
+  cargo xtask demo
+  cargo xtask demo --json > result.json
+  cargo xtask demo --scenario restart          kills every worker and the controller in each phase
+  cargo xtask demo --scenario failover         cuts the active hub's host off
+  cargo xtask demo --firewall                  with a masquerading rule and an INVALID drop on every host
+  cargo xtask demo --keep                      leaves it running and says how to look inside";
+
+/// A hub change between real tunnels on this machine, with every packet counted
+#[derive(Debug, Parser)]
+#[command(name = "demo", bin_name = "cargo xtask demo", after_help = AFTER)]
+struct Cli {
+    /// What happens while everything is measured
+    #[arg(long, value_enum, default_value_t = Scenario::HubChange)]
+    scenario: Scenario,
+    /// The declared shape at the beginning [default: what the scenario begins with; mesh alone means mesh-to-hub]
+    #[arg(long, value_enum)]
+    topology: Option<Topology>,
+    /// Whether spokes reach each other through the hub
+    #[arg(long, value_enum, default_value_t = Transit::Routed)]
+    transit: Transit,
+    /// Gives every host a masquerading rule and an INVALID drop, and runs one paced TCP stream a pair beside the rest
+    #[arg(long)]
+    firewall: bool,
+    /// Datagrams a second and pair; lowered where this machine does not carry them at rest
+    #[arg(long, default_value_t = 1000)]
+    rate: u32,
+    /// Prints one JSON document on standard output, progress on standard error
+    #[arg(long)]
+    json: bool,
+    /// Leaves everything running until Ctrl-C and says how to look inside
+    #[arg(long)]
+    keep: bool,
+}
+
+impl Cli {
+    fn setup(&self) -> Setup {
+        let mesh = self.topology == Some(Topology::Mesh) && self.scenario == Scenario::HubChange;
+        let scenario = if mesh { Scenario::MeshToHub } else { self.scenario };
+        let common = Setup::for_scenario(scenario);
+        Setup {
+            topology: self.topology.unwrap_or(common.topology),
+            transit: self.transit,
+            firewall: self.firewall,
+            rate: self.rate,
+            ..common
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match run(&cli) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(cli: &Cli) -> Result<ExitCode> {
+    let setup = cli.setup();
+    setup.check()?;
+    if userns::is_needed() {
+        userns::enter().context(userns::REMEDY)?;
+    }
+    interrupt::watch()?;
+    let say = if cli.json { Say::Err } else { Say::Out };
+    let (fleet, outcome) = scenario::run(&setup, say)?;
+    say.line(outcome.table());
+    let word = if outcome.passed { "PASSED" } else { "FAILED" };
+    say.line(format!("{word}: {}", outcome.verdict));
+    if cli.json {
+        println!("{}", serde_json::to_string_pretty(&outcome).context("writing the document")?);
+    }
+    if cli.keep {
+        keep(&fleet, say);
+    }
+    Ok(if outcome.passed { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Waits for Ctrl-C.
+fn keep(fleet: &Fleet, say: Say) {
+    let user = if userns::is_inside() { "--user --preserve-credentials " } else { "" };
+    say.line(format!("\nEverything runs on. The files are in {}", fleet.directory().display()));
+    say.line("  edit control/gatewaynetworks/demo.yaml and see what happens; statuses stand beside it\n");
+    for member in fleet.members() {
+        if let Some(process) = member.processes().next() {
+            say.line(format!(
+                "  {:8} nsenter {user}--net --mount --target {} wg show",
+                member.name(),
+                process.pid()
+            ));
+        }
+    }
+    say.line("\nCtrl-C ends it and takes everything away.");
+    while !interrupt::is_interrupted() {
+        if interrupt::pause(std::time::Duration::from_secs(3600)).is_err() {
+            return;
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! Hosts with the product's processes on them, joined by one control directory. It refuses to decide what happens to
+//! them: scenarios do.
+
+mod declare;
+mod explain;
+mod member;
+mod status;
+
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use anyhow::{Context as _, Result, bail};
+use spanwire_api::GatewayNetworkStatus;
+use spanwire_testkit::{
+    lab::Lab,
+    process::{Process, Program},
+};
+use tempfile::TempDir;
+
+pub use declare::Declared;
+pub use member::Member;
+
+use crate::{Say, Setup, interrupt};
+
+/// The network of every scenario.
+pub const NETWORK: &str = "demo";
+/// Its members, in order.
+pub const MEMBERS: [&str; 4] = ["hub-a", "hub-b", "spoke-1", "spoke-2"];
+/// How long the first links may take.
+const READY_LIMIT: Duration = Duration::from_secs(60);
+
+/// Everything that runs. Dropping it ends all of it: first the processes, then the hosts, then the files.
+#[derive(Debug)]
+pub struct Fleet {
+    controller: Process,
+    members: Vec<Member>,
+    declared: Declared,
+    directory: TempDir,
+    _lab: Lab,
+}
+
+impl Fleet {
+    /// Makes the hosts, writes the objects, starts the processes.
+    ///
+    /// # Errors
+    /// The lab could not be made, or a process could not be started.
+    pub fn start(setup: &Setup, say: Say) -> Result<Self> {
+        let binary = binary()?;
+        let directory =
+            tempfile::Builder::new().prefix("spanwire-demo-").tempdir().context("making a directory")?;
+        let mut lab = Lab::new().context("making network namespaces")?;
+        let declared = Declared::new(setup);
+        let control = directory.path().join("control");
+        let mut members = Vec::new();
+        for (number, name) in (1..).zip(MEMBERS) {
+            members.push(Member::new(&mut lab, name, number, directory.path(), setup.firewall)?);
+        }
+        declare::write_gateways(&control, &members)?;
+        declared.write(&control)?;
+        for member in &mut members {
+            member.start(&binary, &control)?;
+        }
+        let controller = Process::start(Program {
+            name: "controller".to_owned(),
+            path: binary,
+            arguments: vec!["controller".into(), "--control".into(), place(&control)],
+            variables: Vec::new(),
+            host: None,
+            log: directory.path().join("controller.log"),
+        })
+        .context("starting the controller")?;
+        say.line(format!(
+            "Started 4 hosts with a worker and a dataplane each, and one controller ({})",
+            directory.path().display()
+        ));
+        Ok(Self { controller, members, declared, directory, _lab: lab })
+    }
+
+    /// The members, in order.
+    pub fn members(&self) -> &[Member] {
+        &self.members
+    }
+
+    /// One member.
+    ///
+    /// # Errors
+    /// There is none of that name.
+    pub fn member(&self, name: &str) -> Result<&Member> {
+        self.members.iter().find(|member| member.name() == name).with_context(|| format!("no member {name}"))
+    }
+
+    /// The folder of all files.
+    pub fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// The control directory.
+    pub fn control(&self) -> PathBuf {
+        self.directory.path().join("control")
+    }
+
+    /// What is declared now.
+    pub fn declared(&self) -> &Declared {
+        &self.declared
+    }
+
+    /// Edits the network's file as a person would.
+    ///
+    /// # Errors
+    /// The file could not be written.
+    pub fn declare(&mut self, edit: impl FnOnce(&mut Declared)) -> Result<()> {
+        edit(&mut self.declared);
+        self.declared.write(&self.control())
+    }
+
+    /// What the controller says of the network; `None`: nothing yet.
+    ///
+    /// # Errors
+    /// The file is there and could not be read.
+    pub fn network(&self) -> Result<Option<GatewayNetworkStatus>> {
+        status::network(&self.control())
+    }
+
+    /// Waits until the network is as declared and every link works.
+    ///
+    /// # Errors
+    /// It did not become so in time; the error says what was seen last.
+    pub fn wait_until_ready(&self) -> Result<GatewayNetworkStatus> {
+        let ready = interrupt::wait_for(READY_LIMIT, || {
+            self.check_alive()?;
+            Ok(self.network()?.filter(|status| self.declared.is_reached(status)))
+        })?;
+        match ready {
+            Some(status) => Ok(status),
+            None => bail!("the network was not ready after {READY_LIMIT:?}.\n{}", explain::last_words(self)),
+        }
+    }
+
+    /// What the last status and the logs say, for a failure.
+    pub fn last_words(&self) -> String {
+        explain::last_words(self)
+    }
+
+    /// Kills every worker and the controller as a crash would, and starts them again.
+    ///
+    /// # Errors
+    /// One could not be started.
+    pub fn crash_and_restart(&mut self) -> Result<()> {
+        self.controller.kill().context("killing the controller")?;
+        for member in &mut self.members {
+            member.kill_worker()?;
+        }
+        self.controller.restart().context("starting the controller again")?;
+        for member in &mut self.members {
+            member.restart_worker()?;
+        }
+        Ok(())
+    }
+
+    /// Whether all processes run.
+    ///
+    /// # Errors
+    /// One ended by itself; the error says which, and what it wrote last.
+    pub fn check_alive(&self) -> Result<()> {
+        let processes = self.members.iter().flat_map(Member::processes).chain([&self.controller]);
+        for process in processes {
+            if !process.is_running() {
+                bail!("{} ended by itself:\n{}", process.program().name, explain::tail(process.log(), 20));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn place(path: &Path) -> std::ffi::OsString {
+    let mut place = std::ffi::OsString::from("dir:");
+    place.push(path);
+    place
+}
+
+/// The operator's program: named by the variable that `cargo xtask` sets, or beside this program.
+fn binary() -> Result<PathBuf> {
+    let beside = || {
+        let own = std::env::current_exe().ok()?;
+        Some(own.parent()?.join("spanwire"))
+    };
+    let path = std::env::var_os("SPANWIRE_BINARY").map(PathBuf::from).or_else(beside);
+    match path {
+        Some(path) if path.is_file() => Ok(path),
+        Some(_) | None => bail!("the program `spanwire` is not built: start this with `cargo xtask demo`"),
+    }
+}

@@ -1,0 +1,118 @@
+//! The files that a person writes: gateways and the network. It refuses half-written files: each is renamed into place.
+
+use std::{fmt::Write as _, fs, path::Path};
+
+use anyhow::{Context as _, Result};
+use spanwire_api::{ConditionStatus, GatewayNetworkStatus};
+
+use super::{MEMBERS, Member, NETWORK};
+use crate::{Scenario, Setup, Topology, Transit};
+
+/// The network as declared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Declared {
+    /// Its shape.
+    pub topology: Topology,
+    /// The active hub, for hub-spoke.
+    pub hub: Option<String>,
+    /// Hubs that are kept connected.
+    pub standby: Vec<String>,
+    /// Whether spokes reach each other.
+    pub transit: Transit,
+}
+
+impl Declared {
+    /// What a scenario begins with.
+    pub(crate) fn new(setup: &Setup) -> Self {
+        let hub = (setup.topology == Topology::HubSpoke).then(|| "hub-a".to_owned());
+        let standby =
+            if setup.scenario == Scenario::Failover { vec!["hub-b".to_owned()] } else { Vec::new() };
+        Self { topology: setup.topology, hub, standby, transit: setup.transit }
+    }
+
+    /// Hubs in order: the active one, then those that stand by.
+    pub fn hubs(&self) -> Vec<&str> {
+        self.hub.iter().chain(&self.standby).map(String::as_str).collect()
+    }
+
+    /// Whether a status says that all of it is done and every link works.
+    pub fn is_reached(&self, status: &GatewayNetworkStatus) -> bool {
+        let hubs = if self.topology == Topology::Mesh { Vec::new() } else { self.hubs() };
+        let published = status.published.as_ref().is_some_and(|published| {
+            published.topology == self.topology.to_string() && published.hubs == hubs
+        });
+        let ready = status
+            .conditions
+            .iter()
+            .any(|condition| condition.type_ == "Ready" && condition.status == ConditionStatus::True);
+        published && status.change.is_none() && ready
+    }
+
+    /// The file's text.
+    pub fn text(&self) -> String {
+        let mut text = format!(
+            "apiVersion: spanwire.dev/v1alpha1\nkind: GatewayNetwork\nmetadata:\n  name: {NETWORK}\nspec:\n  topology: {}\n",
+            self.topology
+        );
+        if let Some(hub) = &self.hub {
+            let _ = writeln!(text, "  hub: {hub}");
+        }
+        if !self.standby.is_empty() {
+            let _ = writeln!(text, "  standbyHubs: [{}]", self.standby.join(", "));
+        }
+        let _ = write!(
+            text,
+            "  members: [{}]\n  cidr: 100.80.0.0/24\n  transit: {}\n  tunnel:\n    mode: userspace\n",
+            MEMBERS.join(", "),
+            self.transit
+        );
+        text
+    }
+
+    pub(crate) fn write(&self, control: &Path) -> Result<()> {
+        replace(&control.join("gatewaynetworks").join(format!("{NETWORK}.yaml")), &self.text())
+    }
+}
+
+/// Writes one file a gateway.
+pub(crate) fn write_gateways(control: &Path, members: &[Member]) -> Result<()> {
+    for member in members {
+        let text = format!(
+            "apiVersion: spanwire.dev/v1alpha1\nkind: Gateway\nmetadata:\n  name: {}\nspec:\n  subnets: [{}]\n  advertise:\n    host: {}\n",
+            member.name(),
+            member.subnet(),
+            member.host().address()
+        );
+        replace(&control.join("gateways").join(format!("{}.yaml", member.name())), &text)?;
+    }
+    Ok(())
+}
+
+fn replace(path: &Path, text: &str) -> Result<()> {
+    let folder = path.parent().with_context(|| format!("{} has no folder", path.display()))?;
+    fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))?;
+    let mut file =
+        tempfile::NamedTempFile::new_in(folder).with_context(|| format!("writing {}", path.display()))?;
+    std::io::Write::write_all(&mut file, text.as_bytes())
+        .with_context(|| format!("writing {}", path.display()))?;
+    file.persist(path).with_context(|| format!("putting {} into place", path.display()))?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use spanwire_api::{GatewayNetworkSpec, Object};
+
+    #[test]
+    fn what_is_written_is_what_the_product_reads() {
+        for setup in [Scenario::HubChange, Scenario::Failover, Scenario::MeshToHub].map(Setup::for_scenario) {
+            let text = Declared::new(&setup).text();
+            let object: Object<GatewayNetworkSpec> = serde_saphyr::from_str(&text).unwrap();
+            let spec = object.spec.unwrap();
+            assert_eq!(spec.topology, setup.topology.to_string());
+            assert_eq!(spec.members.len(), 4);
+            assert_eq!(spec.standby_hubs.len(), usize::from(setup.scenario == Scenario::Failover));
+        }
+    }
+}

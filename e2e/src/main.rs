@@ -1,1 +1,0 @@
-//! The demo: not written yet. It refuses to pretend.

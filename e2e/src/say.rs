@@ -1,0 +1,24 @@
+//! Where progress is written. It refuses the standard output where that belongs to a document.
+
+use std::io::Write as _;
+
+/// Progress for people.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Say {
+    /// To standard output.
+    Out,
+    /// To standard error.
+    Err,
+}
+
+impl Say {
+    /// Writes a line.
+    pub fn line(self, text: impl AsRef<str>) {
+        let text = text.as_ref();
+        // A reader that went away is told nothing more.
+        let _ = match self {
+            Say::Out => writeln!(std::io::stdout(), "{text}"),
+            Say::Err => writeln!(std::io::stderr(), "{text}"),
+        };
+    }
+}

@@ -1,0 +1,148 @@
+//! What a run must keep, and whether it did. It refuses to look at the product: datagrams, streams and the machine's own
+//! drops decide.
+
+use std::time::Duration;
+
+use spanwire_api::Phase;
+use spanwire_testkit::prober::{Pair, PairReport, Stats};
+
+use super::{Scene, phases::Phases};
+use crate::{
+    Outcome, Scenario, Setup, Transit,
+    measure::{Keeps, Measured, millis},
+    outcome::{PairOutcome, StreamOutcome},
+};
+
+/// A stream that stands still longer than this has failed.
+const LONGEST_STALL: Duration = Duration::from_millis(250);
+/// What was sent this long before a phase was seen to begin may have met the phase.
+const MARGIN: Duration = Duration::from_millis(100);
+
+/// How long each pair has to keep its path.
+pub(crate) fn expectations(setup: &Setup, pairs: &[Pair]) -> Vec<Keeps> {
+    let keeps = |from: &str, to: &str| match (setup.transit, setup.scenario) {
+        (Transit::Routed, _) => Keeps::Always,
+        (Transit::Isolated, Scenario::HubChange | Scenario::Restart) => isolated_hub_change(from, to),
+        (Transit::Isolated, Scenario::MeshToHub) if [from, to].contains(&"hub-a") => Keeps::Always,
+        (Transit::Isolated, Scenario::MeshToHub) => Keeps::Until(Phase::Switching),
+        (Transit::Isolated, Scenario::Failover) if is_hub(from) || is_hub(to) => Keeps::Always,
+        (Transit::Isolated, Scenario::Failover) => Keeps::Never,
+    };
+    pairs.iter().map(|pair| keeps(pair.from.name(), pair.to.name())).collect()
+}
+
+/// The new hub reaches everybody at all times; the old one until it is a spoke like any other.
+fn isolated_hub_change(from: &str, to: &str) -> Keeps {
+    match (from, to) {
+        _ if from == "hub-b" || to == "hub-b" => Keeps::Always,
+        _ if from == "hub-a" || to == "hub-a" => Keeps::Until(Phase::Removing),
+        _ => Keeps::Never,
+    }
+}
+
+fn is_hub(name: &str) -> bool {
+    name.starts_with("hub-")
+}
+
+/// The pairs that have a path at the beginning.
+pub(crate) fn reachable(pairs: &[Pair], expected: &[Keeps]) -> Vec<Pair> {
+    pairs
+        .iter()
+        .zip(expected)
+        .filter(|(_, keeps)| **keeps != Keeps::Never)
+        .map(|(pair, _)| pair.clone())
+        .collect()
+}
+
+/// The pairs that keep their path to the end.
+pub(crate) fn steady(pairs: &[Pair], expected: &[Keeps]) -> Vec<Pair> {
+    pairs
+        .iter()
+        .zip(expected)
+        .filter(|(_, keeps)| **keeps == Keeps::Always)
+        .map(|(pair, _)| pair.clone())
+        .collect()
+}
+
+/// The outcome of a change in which nothing may be lost.
+pub(crate) fn lossless(scene: &Scene<'_>, measured: &Measured, phases: &Phases) -> Outcome {
+    let mut outcome = Outcome::empty(scene.setup, scene.quiet);
+    outcome.phases = phases.outcome();
+    outcome.overload = measured.drops;
+    let mut sum = Stats::default();
+    for (pair, keeps) in measured.report.pairs.iter().zip(&scene.expected) {
+        let (stats, end) = match keeps {
+            Keeps::Always => (pair.total(), Duration::MAX),
+            Keeps::Until(phase) => {
+                let end = phases.began(*phase).map_or(Duration::MAX, |began| began.saturating_sub(MARGIN));
+                (pair.window(Duration::ZERO, end), end)
+            }
+            Keeps::Never => (Stats::default(), Duration::ZERO),
+        };
+        sum = sum.and(stats);
+        let outages = outages(pair, end, phases);
+        outcome.pairs.push(PairOutcome::new(&pair.label, keeps.to_string(), stats, outages));
+    }
+    outcome.sent = sum.sent;
+    outcome.lost = sum.lost;
+    outcome.duplicated = sum.duplicated;
+    outcome.reordered = sum.reordered;
+    outcome.longest_gap_ms = millis(sum.longest_gap);
+    streams(&mut outcome, measured);
+    outcome
+}
+
+fn outages(pair: &PairReport, end: Duration, phases: &Phases) -> Vec<String> {
+    const SHOWN: usize = 5;
+    let all: Vec<_> = pair.outages().into_iter().filter(|(first, _)| *first < end).collect();
+    let shown = all.iter().take(SHOWN).map(|(first, last)| {
+        let (from, to) = (first.as_secs_f64(), last.as_secs_f64());
+        format!("lost from {from:.3} s to {to:.3} s, {}", phases.at(*first))
+    });
+    let more = all.len().saturating_sub(SHOWN);
+    shown.chain((more > 0).then(|| format!("and {more} more times"))).collect()
+}
+
+fn streams(outcome: &mut Outcome, measured: &Measured) {
+    for stream in &measured.streams {
+        if stream.longest_stall > LONGEST_STALL || stream.broken.is_some() {
+            let broken = stream.broken.as_deref().unwrap_or("not broken");
+            let stall = millis(stream.longest_stall);
+            outcome
+                .faults
+                .push(format!("the TCP stream {} stood still for {stall} ms ({broken})", stream.label));
+        }
+        outcome.streams.push(StreamOutcome {
+            pair: stream.label.clone(),
+            received: stream.received,
+            longest_stall_ms: millis(stream.longest_stall),
+            broken: stream.broken.clone(),
+        });
+    }
+}
+
+/// Turns figures and faults into the verdict.
+pub(crate) fn conclude(mut outcome: Outcome, sender_held_up: Duration) -> Outcome {
+    if outcome.lost > 0 {
+        let lost = outcome.lost;
+        outcome.faults.insert(0, format!("{lost} of {} datagrams were lost", outcome.sent));
+    }
+    if outcome.overload.total() > 0 {
+        let note = format!("this machine was overloaded meanwhile: {}", outcome.overload);
+        if !outcome.faults.is_empty() {
+            outcome.faults.push(note);
+        }
+    }
+    outcome.passed = outcome.faults.is_empty();
+    outcome.verdict = if outcome.passed {
+        format!(
+            "0 of {} datagrams lost, longest gap {} ms (the sender itself was held up for at most {} ms)",
+            outcome.sent,
+            outcome.longest_gap_ms,
+            millis(sender_held_up)
+        )
+    } else {
+        outcome.faults.join("; ")
+    };
+    outcome
+}

@@ -1,0 +1,127 @@
+//! What is built and what is done to it. It refuses combinations that mean nothing.
+
+use std::fmt;
+
+use anyhow::{Result, bail};
+use clap::ValueEnum;
+
+/// What happens while everything is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Scenario {
+    /// `hub: hub-a` becomes `hub: hub-b`
+    HubChange,
+    /// The active hub's host is cut off; the standby takes over by the workers alone
+    Failover,
+    /// A hub change with every worker and the controller killed (-9) and started again in each phase
+    Restart,
+    /// `topology: mesh` becomes `hub-spoke`, and back
+    MeshToHub,
+}
+
+/// The declared shape at the beginning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Topology {
+    /// Every member has a link to every other
+    Mesh,
+    /// Every member has a link to the hub
+    HubSpoke,
+}
+
+/// Whether spokes reach each other through the hub.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Transit {
+    /// They do
+    #[value(alias = "Routed")]
+    Routed,
+    /// They reach hubs only
+    #[value(alias = "Isolated")]
+    Isolated,
+}
+
+impl fmt::Display for Scenario {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Scenario::HubChange => "hub-change",
+            Scenario::Failover => "failover",
+            Scenario::Restart => "restart",
+            Scenario::MeshToHub => "mesh-to-hub",
+        })
+    }
+}
+
+impl fmt::Display for Topology {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Topology::Mesh => "mesh",
+            Topology::HubSpoke => "hub-spoke",
+        })
+    }
+}
+
+impl fmt::Display for Transit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Transit::Routed => "Routed",
+            Transit::Isolated => "Isolated",
+        })
+    }
+}
+
+/// One run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Setup {
+    /// What happens.
+    pub scenario: Scenario,
+    /// The shape at the beginning.
+    pub topology: Topology,
+    /// Whether spokes reach each other.
+    pub transit: Transit,
+    /// Whether every host has a masquerading rule and an INVALID drop, with a TCP stream beside the datagrams.
+    pub firewall: bool,
+    /// Datagrams a second and pair.
+    pub rate: u32,
+}
+
+impl Setup {
+    /// The common setup of a scenario.
+    pub fn for_scenario(scenario: Scenario) -> Self {
+        let topology = match scenario {
+            Scenario::MeshToHub => Topology::Mesh,
+            Scenario::HubChange | Scenario::Failover | Scenario::Restart => Topology::HubSpoke,
+        };
+        Self { scenario, topology, transit: Transit::Routed, firewall: false, rate: 1000 }
+    }
+
+    /// Whether it means something.
+    ///
+    /// # Errors
+    /// The scenario needs another topology.
+    pub fn check(&self) -> Result<()> {
+        let needed = Self::for_scenario(self.scenario).topology;
+        if self.topology != needed {
+            bail!(
+                "scenario {} begins with topology {needed}: leave --topology out, or choose another scenario",
+                self.scenario
+            );
+        }
+        if self.rate == 0 || self.rate > 20_000 {
+            bail!("--rate takes 1 to 20000 datagrams a second and pair");
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn combinations_that_mean_nothing_are_refused() {
+        for scenario in Scenario::value_variants() {
+            assert!(Setup::for_scenario(*scenario).check().is_ok());
+        }
+        let mesh = Setup { topology: Topology::Mesh, ..Setup::for_scenario(Scenario::HubChange) };
+        assert!(mesh.check().unwrap_err().to_string().contains("hub-spoke"));
+        assert!(Setup { rate: 0, ..Setup::for_scenario(Scenario::Failover) }.check().is_err());
+    }
+}
