@@ -2,9 +2,9 @@
 //! read or understood is for a person to look at.
 
 use std::{
-    fs::{self, DirBuilder, File, OpenOptions},
+    fs::{self, OpenOptions},
     io::{self, Write as _},
-    os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _},
+    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
 };
 
@@ -12,6 +12,8 @@ use serde::{Deserialize, Serialize};
 use spanwire_dataplane::key::SecretKey;
 use spanwire_engine::{Class, PublicKey, port};
 use zeroize::Zeroizing;
+
+use crate::folder;
 
 /// Why the key could not be had.
 #[derive(Debug, thiserror::Error)]
@@ -46,6 +48,9 @@ pub enum Error {
     /// The system gave no unpredictable bytes.
     #[error("cannot make a private key")]
     Generate(#[source] spanwire_dataplane::key::Error),
+    /// The folder of the key could not be made.
+    #[error("cannot make room for the key")]
+    Folder(#[source] folder::Error),
     /// The key could not be stored.
     #[error("cannot write {path}: without a stored key no tunnel is made")]
     Write {
@@ -61,7 +66,7 @@ impl port::Fault for Error {
     fn class(&self) -> Class {
         match self {
             Error::Read { .. } | Error::Malformed { .. } | Error::Generation { .. } => Class::NeedsHuman,
-            Error::Generate(_) | Error::Write { .. } => Class::Retry,
+            Error::Generate(_) | Error::Folder(_) | Error::Write { .. } => Class::Retry,
         }
     }
 }
@@ -131,7 +136,7 @@ impl KeyFile {
             let linked = fs::hard_link(&temporary, &self.path);
             fs::remove_file(&temporary)?;
             linked?;
-            sync_folder(&self.path)
+            folder::sync(&self.path)
         };
         write().map_err(|cause| Error::Write { path: self.path.clone(), cause })?;
         Ok(OwnKey { secret, public, generation: Some(generation) })
@@ -143,12 +148,12 @@ impl KeyFile {
     /// It could not be stored.
     pub fn remember(&self, public: &PublicKey, generation: i64) -> Result<(), Error> {
         let path = self.generation_path();
+        folder::make(folder::of(&path)).map_err(Error::Folder)?;
         let beside = Beside { public_key: public.to_string(), key_generation: generation };
         let write = || {
-            make_folder(&path)?;
             let temporary = temporary_beside(&path, serde_json::to_string(&beside)?.as_bytes())?;
             fs::rename(&temporary, &path)?;
-            sync_folder(&path)
+            folder::sync(&path)
         };
         write().map_err(|cause| Error::Write { path: path.clone(), cause })
     }
@@ -182,18 +187,10 @@ fn read_if_there(path: &Path) -> Result<Option<String>, Error> {
     }
 }
 
-fn folder_of(path: &Path) -> &Path {
-    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
-}
-
-fn make_folder(path: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(folder_of(path))
-}
-
 /// A file of the caller's alone in the folder of `path`; what a killed process left of it is replaced.
 fn temporary_beside(path: &Path, content: &[u8]) -> io::Result<PathBuf> {
     let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
-    let temporary = folder_of(path).join(format!(".{name}.new"));
+    let temporary = folder::of(path).join(format!(".{name}.new"));
     match fs::remove_file(&temporary) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         Ok(()) | Err(_) => {}
@@ -203,10 +200,6 @@ fn temporary_beside(path: &Path, content: &[u8]) -> io::Result<PathBuf> {
     file.write_all(b"\n")?;
     file.sync_all()?;
     Ok(temporary)
-}
-
-fn sync_folder(path: &Path) -> io::Result<()> {
-    File::open(folder_of(path))?.sync_all()
 }
 
 #[cfg(test)]

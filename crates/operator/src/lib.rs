@@ -18,6 +18,7 @@ pub mod controller;
 pub mod dataplane;
 pub mod driver;
 pub mod fault;
+pub mod folder;
 pub mod key_file;
 pub mod ledger;
 pub mod lock;

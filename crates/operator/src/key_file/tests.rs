@@ -29,7 +29,7 @@ fn a_key_is_made_once_for_its_owner_alone() {
 fn a_file_that_is_there_is_never_overwritten() {
     for content in ["", "not a key\n", "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\nmore\n"] {
         let (_folder, file, path) = fresh();
-        make_folder(&path).unwrap();
+        folder::make(folder::of(&path)).unwrap();
         fs::write(&path, content).unwrap();
         let error = file.load().err().unwrap();
         assert_eq!(port::Fault::class(&error), Class::NeedsHuman);
