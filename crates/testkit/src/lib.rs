@@ -16,6 +16,7 @@
 #![warn(missing_docs)]
 
 pub mod lab;
+pub mod model;
 pub mod prober;
 pub mod process;
 pub mod relay;
