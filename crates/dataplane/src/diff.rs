@@ -63,10 +63,8 @@ pub(crate) fn taken(
     prefixes: &[IpNet],
 ) -> Option<(IpNet, PublicKey)> {
     prefixes.iter().find_map(|prefix| {
-        let holder = device
-            .peers
-            .iter()
-            .find(|(key, other)| *key != peer && other.allowed_ips.contains(prefix));
+        let holder =
+            device.peers.iter().find(|(key, other)| *key != peer && other.allowed_ips.contains(prefix));
         holder.map(|(key, _)| (*prefix, *key))
     })
 }
@@ -122,7 +120,11 @@ mod tests {
 
     #[test]
     fn d4_one_prefix_added_is_the_only_thing_sent() {
-        let change = peer(Some(&there(&["10.1.0.0/16"], None, 0)), &config(&["10.1.0.0/16", "10.2.0.0/16"], None, 0), None);
+        let change = peer(
+            Some(&there(&["10.1.0.0/16"], None, 0)),
+            &config(&["10.1.0.0/16", "10.2.0.0/16"], None, 0),
+            None,
+        );
         let change = change.unwrap();
         assert_eq!((change.add, change.remove), (vec![net("10.2.0.0/16")], vec![]));
         assert_eq!((change.create, change.endpoint, change.keepalive), (false, None, None));

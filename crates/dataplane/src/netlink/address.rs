@@ -31,9 +31,7 @@ impl Netlink {
     pub(crate) async fn add_address(&self, index: u32, address: IpAddr) -> Result<(), Error> {
         let what = format!("add address {address} to interface {index}");
         let mut message = message(index, address, if address.is_ipv4() { 32 } else { 128 });
-        message
-            .attributes
-            .push(AddressAttribute::Flags(AddressFlags::Noprefixroute | AddressFlags::Nodad));
+        message.attributes.push(AddressAttribute::Flags(AddressFlags::Noprefixroute | AddressFlags::Nodad));
         self.write(what, NLM_F_CREATE | NLM_F_REPLACE, RouteNetlinkMessage::NewAddress(message)).await
     }
 

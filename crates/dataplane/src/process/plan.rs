@@ -127,7 +127,8 @@ fn apply(peers: &mut Peers, change: &SetPeer) {
 /// claimed twice on the way.
 pub(super) fn operations(current: &Peers, target: &Peers) -> Vec<Operation> {
     let (mut removals, mut shrinking, mut rest) = (Vec::new(), Vec::new(), Vec::new());
-    removals.extend(current.keys().filter(|key| !target.contains_key(*key)).map(|key| Operation::Remove(*key)));
+    removals
+        .extend(current.keys().filter(|key| !target.contains_key(*key)).map(|key| Operation::Remove(*key)));
     for (key, wanted) in target {
         match current.get(key) {
             None => rest.push(Operation::Add(*key, wanted.clone())),
@@ -178,7 +179,10 @@ mod tests {
         let mut peer = SetPeer::new(key(number));
         peer.allowed_ips = allowed
             .iter()
-            .map(|text| AllowedIp { remove: text.starts_with('-'), prefix: text.trim_start_matches('-').parse().unwrap() })
+            .map(|text| AllowedIp {
+                remove: text.starts_with('-'),
+                prefix: text.trim_start_matches('-').parse().unwrap(),
+            })
             .collect();
         peer
     }
@@ -214,7 +218,8 @@ mod tests {
 
     #[test]
     fn a_moved_prefix_leaves_its_old_holder_first() {
-        let current: Peers = [(key(1), state(&["10.1.0.0/16"], 0)), (key(2), state(&["10.2.0.0/16"], 0))].into();
+        let current: Peers =
+            [(key(1), state(&["10.1.0.0/16"], 0)), (key(2), state(&["10.2.0.0/16"], 0))].into();
         let request = SetDevice { peers: vec![change(1, &["10.2.0.0/16"])], ..SetDevice::default() };
         let (target, operations) = run(&current, request, None);
         assert!(target[&key(2)].allowed_ips.is_empty());
@@ -247,8 +252,11 @@ mod tests {
     #[test]
     fn replacing_peers_keeps_the_learned_endpoint_of_those_named() {
         let current: Peers = [(key(1), state(&["10.1.0.0/16"], 25)), (key(2), state(&[], 0))].into();
-        let request =
-            SetDevice { replace_peers: true, peers: vec![change(1, &["10.1.0.0/16"])], ..SetDevice::default() };
+        let request = SetDevice {
+            replace_peers: true,
+            peers: vec![change(1, &["10.1.0.0/16"])],
+            ..SetDevice::default()
+        };
         let (target, operations) = run(&current, request, None);
         assert_eq!(target[&key(1)].endpoint, current[&key(1)].endpoint);
         assert_eq!(target[&key(1)].keepalive, 0);

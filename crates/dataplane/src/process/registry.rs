@@ -67,7 +67,11 @@ impl Registry {
         DeviceId::from_alias(alias).ok_or_else(|| not_ours(alias))?;
         let mut devices = self.devices.lock().await;
         if let Some(entry) = devices.get(name) {
-            return if entry.alias == alias { Ok(()) } else { Err(Error::NameTaken { name: name.to_owned() }) };
+            return if entry.alias == alias {
+                Ok(())
+            } else {
+                Err(Error::NameTaken { name: name.to_owned() })
+            };
         }
         if self.link(name).await?.is_some() {
             return Err(Error::NameTaken { name: name.to_owned() });
@@ -83,7 +87,8 @@ impl Registry {
         let mtu = u16::try_from(mtu).map_err(|error| fault(io::Error::other(error)))?;
         let tun = tun::create(name, mtu).map_err(fault)?;
         let link = self.link(name).await?.ok_or_else(|| fault(io::ErrorKind::NotFound.into()))?;
-        let change = LinkChange { alias: Some(alias.to_owned()), queue: Some(QUEUE), ..LinkChange::default() };
+        let change =
+            LinkChange { alias: Some(alias.to_owned()), queue: Some(QUEUE), ..LinkChange::default() };
         self.netlink.change_link(link.index, change).await.map_err(Error::Netlink)?;
         let device = Arc::new(UserDevice::start(tun.send, tun.receive).await.map_err(fault)?);
         let socket = listen::at(&self.uapi_dir.join(format!("{name}.sock")))?;
@@ -174,7 +179,12 @@ impl Registry {
 }
 
 /// Somebody deleted the interface: what is left of the device goes too, so that it can be made again.
-async fn forget_when_gone(registry: Weak<Registry>, name: String, index: u32, mut gone: watch::Receiver<bool>) {
+async fn forget_when_gone(
+    registry: Weak<Registry>,
+    name: String,
+    index: u32,
+    mut gone: watch::Receiver<bool>,
+) {
     if gone.wait_for(|gone| *gone).await.is_err() {
         return;
     }

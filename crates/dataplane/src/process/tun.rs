@@ -125,7 +125,8 @@ async fn write_batches(device: Arc<AsyncDevice>, mut queue: mpsc::Receiver<Packe
             buffer.resize(VIRTIO_NET_HDR_LEN, 0);
             buffer.extend_from_slice(&packet.into_bytes());
         }
-        if let Err(error) = device.send_multiple(&mut table, &mut buffers[..count], VIRTIO_NET_HDR_LEN).await {
+        if let Err(error) = device.send_multiple(&mut table, &mut buffers[..count], VIRTIO_NET_HDR_LEN).await
+        {
             tracing::debug!(%error, "packets were not handed to the host");
         }
     }

@@ -41,8 +41,7 @@ impl UdpTransportFactory for Transport {
     type Recv = Receiver;
 
     async fn bind(&mut self, params: &UdpTransportFactoryParams) -> io::Result<(Sender, Receiver)> {
-        let mut factory =
-            UdpSocketFactory { recv_buffer_size: Some(BUFFER), send_buffer_size: Some(BUFFER) };
+        let mut factory = UdpSocketFactory { recv_buffer_size: Some(BUFFER), send_buffer_size: Some(BUFFER) };
         let (send, receive) = factory.bind(params).await?;
         // Beyond the system's limit where this process may; within it otherwise.
         let _ = setsockopt(&send.as_fd(), sockopt::RcvBufForce, &BUFFER);
@@ -125,8 +124,9 @@ impl Sender {
         let segment = u16::try_from(first.len()).map_err(io::Error::other)?;
         let socket = self.0.socket();
         let send = || {
-            let parts: [IoSlice<'_>; RUN] =
-                std::array::from_fn(|index| IoSlice::new(run.get(index).map_or(&[], |(packet, _)| &packet[..])));
+            let parts: [IoSlice<'_>; RUN] = std::array::from_fn(|index| {
+                IoSlice::new(run.get(index).map_or(&[], |(packet, _)| &packet[..]))
+            });
             let control = [ControlMessage::UdpGsoSegments(&segment)];
             let control = if run.len() > 1 { &control[..] } else { &[] };
             let parts = &parts[..run.len().min(RUN)];

@@ -1,0 +1,195 @@
+//! The host that a worker acts on: implements [`Devices`] over netlink, the devices' configuration sockets and the packet
+//! filter. It refuses to touch interfaces, routes, rules and tables that do not carry our mark.
+
+mod device;
+mod error;
+mod facts;
+mod filter;
+mod layout;
+mod observe;
+mod peer;
+mod reverse_path;
+mod start;
+mod switches;
+mod table;
+
+use std::{
+    collections::BTreeMap,
+    net::{IpAddr, SocketAddr},
+    path::PathBuf,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use spanwire_engine::{
+    DeviceName, GatewayName, PublicKey, TunnelMode,
+    port::{Devices, Written},
+    worker::{Host, HostStep},
+};
+
+pub use error::Error;
+
+use crate::{control, key::SecretKey, netlink::Netlink, netlink::monitor::HostChanges, nft::Filter, uapi};
+
+/// What [`LocalDevices::open`] has to know.
+pub struct Options {
+    /// The gateway whose worker this is: part of every device name.
+    pub gateway: GatewayName,
+    /// Its private key, set on every device.
+    pub secret: SecretKey,
+    /// The control socket of the dataplane process.
+    pub control_socket: PathBuf,
+    /// The directory of the devices' configuration sockets.
+    pub uapi_dir: PathBuf,
+    /// A directory that is emptied by a reboot, for what has to be undone later.
+    pub run_dir: PathBuf,
+    /// Which WireGuard to use.
+    pub mode: TunnelMode,
+    /// The protocol number of all our routes and rules.
+    pub protocol: u8,
+    /// The priority of our `iif` rules. Rules for the host's own traffic stand 1,000 and more behind it, the rules that
+    /// let IPv6 probes leave by their device one before it.
+    pub rule_base: u32,
+    /// The table for IPv6 probes.
+    pub probe_table: u32,
+}
+
+impl Options {
+    /// With all numbers at their defaults: protocol 83, rules from 10000, table 5179 for IPv6 probes, mode auto.
+    pub fn new(
+        gateway: GatewayName,
+        secret: SecretKey,
+        control_socket: impl Into<PathBuf>,
+        run_dir: impl Into<PathBuf>,
+    ) -> Self {
+        Self {
+            gateway,
+            secret,
+            control_socket: control_socket.into(),
+            uapi_dir: PathBuf::from("/var/run/wireguard"),
+            run_dir: run_dir.into(),
+            mode: TunnelMode::Auto,
+            protocol: 83,
+            rule_base: 10_000,
+            probe_table: 5179,
+        }
+    }
+}
+
+/// Which implementation carries the tunnels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Backend {
+    /// The process `spanwire dataplane`.
+    Userspace,
+}
+
+impl Backend {
+    /// The word used in objects.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Backend::Userspace => "userspace",
+        }
+    }
+}
+
+/// This host, in the network namespace of the thread that opened it.
+pub struct LocalDevices {
+    options: Options,
+    public: PublicKey,
+    backend: Backend,
+    netlink: Netlink,
+    control: control::Client,
+    uapi: uapi::Client,
+    filter: Filter,
+    writes: AtomicU64,
+    /// Endpoints last seen on devices: a hint for peers that have to be made again.
+    endpoints: Mutex<BTreeMap<(DeviceName, PublicKey), SocketAddr>>,
+}
+
+impl LocalDevices {
+    /// Checks what is needed at start: `nft`, netlink, and a WireGuard of the wanted mode.
+    ///
+    /// # Errors
+    /// A missing or old `nft`; mode `kernel` without it; neither a TUN device node nor a WireGuard in the kernel.
+    pub async fn open(options: Options) -> Result<Self, Error> {
+        start::open(options).await
+    }
+
+    /// Which implementation is in use.
+    pub fn backend(&self) -> Backend {
+        self.backend
+    }
+
+    /// Changes of the host that a pass should look at.
+    ///
+    /// # Errors
+    /// No netlink socket.
+    pub fn changes(&self) -> Result<HostChanges, Error> {
+        HostChanges::open().map_err(Error::Netlink)
+    }
+
+    /// The address that others may dial if nobody says otherwise: the source of the default route, else the first global
+    /// address of an interface that is up and not ours. `None` also if the host could not be read.
+    pub async fn default_endpoint(&self) -> Option<IpAddr> {
+        match facts::default_endpoint(&self.netlink, self.options.protocol).await {
+            Ok(found) => found,
+            Err(error) => {
+                tracing::warn!(%error, "could not look for an address of this host");
+                None
+            }
+        }
+    }
+
+    /// How many times the host was written to since this was opened: netlink changes, configuration changes of devices
+    /// and packet filter transactions.
+    pub fn writes(&self) -> u64 {
+        self.writes.load(Ordering::Relaxed)
+    }
+
+    /// Puts back the reverse-path filtering that was there before our devices, for an uninstall. Returns what was
+    /// changed, for people.
+    ///
+    /// # Errors
+    /// A switch that cannot be written, or a record that cannot be read.
+    pub fn undo_sysctls(&self) -> Result<Vec<String>, Error> {
+        reverse_path::undo(&self.options.run_dir)
+    }
+
+    fn wrote(&self) {
+        self.writes.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn endpoints(&self) -> std::sync::MutexGuard<'_, BTreeMap<(DeviceName, PublicKey), SocketAddr>> {
+        self.endpoints.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Devices for LocalDevices {
+    type Error = Error;
+
+    async fn observe(&self) -> Result<Host, Error> {
+        self.observe_host().await
+    }
+
+    async fn apply(&self, step: &HostStep) -> Result<Written, Error> {
+        let before = self.writes();
+        match step {
+            HostStep::Firewall(firewall) => self.apply_firewall(firewall).await,
+            HostStep::Table(table) => self.apply_table(table).await,
+            HostStep::Device(device) => self.apply_device(device).await,
+            HostStep::AddRule { table, device } => self.add_rule(*table, device).await,
+            HostStep::Peer(peer) => self.apply_peer(peer).await,
+            HostStep::Route { table, kind, prefix, device, source } => {
+                self.put_route(*table, *kind, *prefix, device, *source).await
+            }
+            HostStep::RemoveRoute { table, kind, prefix } => self.remove_route(*table, *kind, *prefix).await,
+            HostStep::RemovePeer { device, public_key } => self.remove_peer(device, public_key).await,
+            HostStep::RemoveRule { table, device } => self.remove_rule(*table, device).await,
+            HostStep::RemoveDevice(device) => self.remove_device(device).await,
+            HostStep::RemoveTable(table) => self.remove_table(*table).await,
+        }?;
+        Ok(if self.writes() == before { Written::Same } else { Written::Changed })
+    }
+}

@@ -1,0 +1,204 @@
+//! Devices: make, adjust, remove. It refuses to touch an interface that does not carry the alias that it should.
+
+use std::{collections::BTreeSet, net::IpAddr};
+
+use spanwire_engine::{DeviceId, DeviceName, worker::DeviceConfig};
+
+use crate::{
+    netlink::{
+        link::{Link, LinkChange},
+        route::{Route, Target},
+        rule::{Family, Rule},
+    },
+    uapi::SetDevice,
+};
+
+use super::{Error, LocalDevices, reverse_path, switches};
+
+impl LocalDevices {
+    /// Creates the device if it is not there, then changes what differs.
+    pub(super) async fn apply_device(&self, config: &DeviceConfig) -> Result<(), Error> {
+        let DeviceConfig { id, name, port, address, mtu } = config;
+        let link = match self.find_link(name).await? {
+            Some(link) if link.alias.as_deref() == Some(&id.alias()) => link,
+            Some(_) => return Err(Error::ForeignDevice { device: name.clone() }),
+            None => {
+                self.control.create(name, id.alias(), *mtu).await.map_err(Error::Control)?;
+                self.wrote();
+                self.own_link(name).await?
+            }
+        };
+        self.loosen_reverse_path().await?;
+        self.set_switches(name, address.is_some_and(|address| address.is_ipv6()))?;
+        self.set_key_and_port(name, *port).await?;
+        if link.mtu != *mtu || !link.up {
+            let change = LinkChange { mtu: Some(*mtu), up: true, ..LinkChange::default() };
+            self.netlink.change_link(link.index, change).await.map_err(Error::Netlink)?;
+            self.wrote();
+        }
+        self.set_address(&link, *address).await?;
+        if address.is_some_and(|address| address.is_ipv6()) {
+            self.lead_probes(&link).await?;
+        }
+        self.check_device(config).await
+    }
+
+    async fn set_key_and_port(&self, name: &DeviceName, port: u16) -> Result<(), Error> {
+        let info = self.configuration(name).await?;
+        let keyed = info.private_key.as_ref().map(|key| key.public()) == Some(self.public);
+        let set = SetDevice {
+            private_key: (!keyed).then(|| self.options.secret.clone()),
+            listen_port: (info.listen_port != port).then_some(port),
+            ..SetDevice::default()
+        };
+        if set.private_key.is_some() || set.listen_port.is_some() {
+            self.set_device(name, &set).await?;
+        }
+        Ok(())
+    }
+
+    /// The new address stands before the old one goes.
+    async fn set_address(&self, link: &Link, wanted: Option<IpAddr>) -> Result<(), Error> {
+        let there = self.netlink.addresses().await.map_err(Error::Netlink)?;
+        let there: Vec<_> =
+            there.into_iter().filter(|have| have.index == link.index && have.global).collect();
+        let right = |address: IpAddr, prefix: u8| wanted == Some(address) && prefix == host_bits(address);
+        if let Some(address) = wanted
+            && !there.iter().any(|have| right(have.address, have.prefix))
+        {
+            self.netlink.add_address(link.index, address).await.map_err(Error::Netlink)?;
+            self.wrote();
+        }
+        for extra in there.iter().filter(|have| !right(have.address, have.prefix)) {
+            self.netlink.delete_address(extra).await.map_err(Error::Netlink)?;
+            self.wrote();
+        }
+        Ok(())
+    }
+
+    fn set_switches(&self, name: &DeviceName, v6: bool) -> Result<(), Error> {
+        for changed in switches::set(name, v6).map_err(Error::Switch)? {
+            tracing::debug!(%name, changed, "set a switch of the device");
+            self.wrote();
+        }
+        Ok(())
+    }
+
+    async fn loosen_reverse_path(&self) -> Result<(), Error> {
+        let links = self.netlink.links().await.map_err(Error::Netlink)?;
+        let ours = links.iter().filter(|link| is_ours(link)).map(|link| link.name.clone()).collect();
+        for change in reverse_path::loosen(&self.options.run_dir, &ours)? {
+            tracing::warn!(
+                change,
+                "reverse-path filtering moved from all interfaces to each that is not ours"
+            );
+            self.wrote();
+        }
+        Ok(())
+    }
+
+    /// An IPv6 socket that is bound to a device finds only routes over that device, so one is kept that nobody else sees.
+    async fn lead_probes(&self, link: &Link) -> Result<(), Error> {
+        let (rule, route) = self.probe_path(link);
+        let rules = self.netlink.rules(self.options.protocol).await.map_err(Error::Netlink)?;
+        if !self.netlink.routes().await.map_err(Error::Netlink)?.contains(&route) {
+            self.netlink.put_route(&route).await.map_err(Error::Netlink)?;
+            self.wrote();
+        }
+        if !rules.contains(&rule) {
+            self.netlink.add_rule(&rule, self.options.protocol).await.map_err(Error::Netlink)?;
+            self.wrote();
+        }
+        Ok(())
+    }
+
+    /// The rule and the route by which IPv6 probes leave by `link`.
+    pub(super) fn probe_path(&self, link: &Link) -> (Rule, Route) {
+        let table = self.options.probe_table;
+        let rule = Rule {
+            family: Family::V6,
+            priority: self.options.probe_priority(),
+            table,
+            from: None,
+            out: Some(link.name.clone()),
+        };
+        let route = Route {
+            table,
+            prefix: ipnet::Ipv6Net::default().into(),
+            metric: link.index,
+            protocol: self.options.protocol,
+            target: Target::Device(link.index),
+            source: None,
+        };
+        (rule, route)
+    }
+
+    async fn check_device(&self, config: &DeviceConfig) -> Result<(), Error> {
+        let DeviceConfig { id: _, name, port, address, mtu } = config;
+        let differs = |what| Error::ReadBack { device: name.clone(), what };
+        let link = self.own_link(name).await?;
+        let info = self.configuration(name).await?;
+        let addresses = self.netlink.addresses().await.map_err(Error::Netlink)?;
+        let addresses: BTreeSet<IpAddr> = addresses
+            .iter()
+            .filter(|have| have.index == link.index && have.global)
+            .map(|have| have.address)
+            .collect();
+        if info.private_key.as_ref().map(|key| key.public()) != Some(self.public) {
+            return Err(differs("the key"));
+        }
+        if info.listen_port != *port {
+            return Err(differs("the port"));
+        }
+        if link.mtu != *mtu || !link.up {
+            return Err(differs("MTU or state"));
+        }
+        if !addresses.iter().eq(address.iter()) {
+            return Err(differs("the address"));
+        }
+        Ok(())
+    }
+
+    pub(super) async fn remove_device(&self, name: &DeviceName) -> Result<(), Error> {
+        let probes = |rule: &&Rule| rule.out.as_deref() == Some(name.as_str());
+        for rule in
+            self.netlink.rules(self.options.protocol).await.map_err(Error::Netlink)?.iter().filter(probes)
+        {
+            self.delete_rule(rule).await?;
+        }
+        self.endpoints().retain(|(device, _), _| device != name);
+        let Some(link) = self.find_link(name).await? else { return Ok(()) };
+        if !is_ours(&link) {
+            return Err(Error::ForeignDevice { device: name.clone() });
+        }
+        self.control.delete(name).await.map_err(Error::Control)?;
+        self.wrote();
+        match self.find_link(name).await? {
+            Some(_) => Err(Error::ReadBack { device: name.clone(), what: "a removed device" }),
+            None => Ok(()),
+        }
+    }
+
+    async fn find_link(&self, name: &DeviceName) -> Result<Option<Link>, Error> {
+        let links = self.netlink.links().await.map_err(Error::Netlink)?;
+        Ok(links.into_iter().find(|link| link.name == name.as_str()))
+    }
+
+    /// The device, if it is there and ours.
+    pub(super) async fn own_link(&self, name: &DeviceName) -> Result<Link, Error> {
+        match self.find_link(name).await? {
+            None => Err(Error::NoDevice { device: name.clone() }),
+            Some(link) if !is_ours(&link) => Err(Error::ForeignDevice { device: name.clone() }),
+            Some(link) => Ok(link),
+        }
+    }
+}
+
+/// Whether an interface carries our mark.
+pub(super) fn is_ours(link: &Link) -> bool {
+    link.alias.as_deref().is_some_and(|alias| DeviceId::from_alias(alias).is_some())
+}
+
+fn host_bits(address: IpAddr) -> u8 {
+    if address.is_ipv4() { 32 } else { 128 }
+}
