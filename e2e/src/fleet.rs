@@ -20,6 +20,7 @@ use spanwire_testkit::{
 use tempfile::TempDir;
 
 pub use declare::Declared;
+pub(crate) use explain::tail;
 pub use member::Member;
 
 use crate::{Say, Setup, interrupt};

@@ -17,6 +17,7 @@ pub mod outcome;
 pub mod say;
 pub mod scenario;
 pub mod setup;
+pub mod throughput;
 
 pub use fleet::Fleet;
 pub use outcome::Outcome;

@@ -92,6 +92,14 @@ impl Host {
         netlink::set_up(&self.0.beyond, &self.0.port, true)
     }
 
+    /// Sets a device of the host up.
+    ///
+    /// # Errors
+    /// There is none of that name, or the kernel's refusal.
+    pub fn set_up(&self, device: &str) -> Result<(), LabError> {
+        netlink::set_up(self.namespace(), device, true)
+    }
+
     /// Changes the MTU of a device of the host.
     ///
     /// # Errors
