@@ -35,6 +35,14 @@ pub struct AppliedIntentSpec {
     pub generation: i64,
     /// The content.
     pub intent: WorkerSliceConfigSpec,
+    /// The own gateway's subnets when the intent was applied.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 64), inner(length(max = 43)), extend("x-kubernetes-list-type" = "atomic"))]
+    pub own_subnets: Vec<String>,
+    /// The host that others dialled when the intent was applied.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 253))]
+    pub own_host: Option<String>,
     /// Since when each peer and role is wanted, also where the link cannot be made.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 4096), extend("x-kubernetes-list-type" = "atomic"))]
