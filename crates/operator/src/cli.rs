@@ -114,6 +114,9 @@ pub struct WorkerArgs {
     /// Where `spanwire dataplane` listens
     #[arg(long, default_value = DATAPLANE_SOCKET, env = "SPANWIRE_DATAPLANE_SOCKET", value_name = "PATH")]
     pub dataplane_socket: PathBuf,
+    /// Folder of the devices' configuration sockets, as given to `spanwire dataplane`
+    #[arg(long, default_value = UAPI_DIR, env = "SPANWIRE_UAPI_DIR", value_name = "PATH")]
+    pub uapi_dir: PathBuf,
     /// Folder for what lasts until the next boot (what reverse-path filtering was before)
     #[arg(long, default_value = "/run/spanwire", env = "SPANWIRE_RUN_DIR", value_name = "PATH")]
     pub run_dir: PathBuf,
@@ -138,12 +141,15 @@ pub struct DataplaneArgs {
     #[arg(long, default_value = DATAPLANE_SOCKET, env = "SPANWIRE_DATAPLANE_SOCKET", value_name = "PATH")]
     pub socket: PathBuf,
     /// Folder of the configuration sockets, one a device, where `wg` looks for them
-    #[arg(long, default_value = "/var/run/wireguard", env = "SPANWIRE_UAPI_DIR", value_name = "PATH")]
+    #[arg(long, default_value = UAPI_DIR, env = "SPANWIRE_UAPI_DIR", value_name = "PATH")]
     pub uapi_dir: PathBuf,
 }
 
 /// Where worker and dataplane meet unless told otherwise.
 pub const DATAPLANE_SOCKET: &str = "/run/spanwire/dataplane.sock";
+
+/// Where `wg` looks for configuration sockets.
+const UAPI_DIR: &str = "/var/run/wireguard";
 
 fn seconds(text: &str) -> Result<Duration, String> {
     match text.parse::<u32>() {

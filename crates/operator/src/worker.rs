@@ -7,9 +7,11 @@ pub mod describe;
 pub mod dry_run;
 pub mod facts;
 pub mod identity;
+pub mod local_host;
 pub mod observe;
 pub mod own_key;
 pub mod plan;
+pub mod probing;
 pub mod report;
 pub mod start;
 pub mod targets;
@@ -62,6 +64,12 @@ pub struct Ports<C, L, D, P> {
     pub clock: Clock,
 }
 
+/// Where the host's own facts come from.
+pub trait Facts {
+    /// What the host says of itself now.
+    fn host_facts(&self) -> impl Future<Output = HostFacts>;
+}
+
 /// What a host says of itself besides its key and ports.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct HostFacts {
@@ -81,13 +89,11 @@ pub struct Worker<C, L, D, P> {
     pub settings: Settings,
     /// The worlds that it touches.
     pub ports: Ports<C, L, D, P>,
-    /// Reads what the host says of itself, anew at every pass.
-    pub host_facts: Box<dyn Fn() -> HostFacts + Send + Sync>,
     /// The statuses last reported: a hint for when the control store can't be read.
     pub said: BTreeMap<NetworkName, WorkerStatus>,
 }
 
-impl<C: WorkerStore, L: LocalStore, D: Devices, P: Probes> Reconciler for Worker<C, L, D, P> {
+impl<C: WorkerStore, L: LocalStore, D: Devices + Facts, P: Probes> Reconciler for Worker<C, L, D, P> {
     async fn pass(&mut self) -> Outcome {
         let fetched = match observe::observe(&self.me, &self.ports).await {
             Ok(fetched) => fetched,

@@ -75,13 +75,7 @@ impl Verdict {
 
 /// Makes passes until one writes nothing and meets no fault that a look at newer data could clear.
 pub async fn once(reconciler: &mut impl Reconciler, stop: &Stop) -> Verdict {
-    let mut verdict = Verdict {
-        result: Result::Failed,
-        passes: 0,
-        writes: Ledger::default(),
-        waits_for: Vec::new(),
-        errors: Vec::new(),
-    };
+    let mut verdict = Verdict::nothing();
     while verdict.passes < PASSES {
         let span = tracing::info_span!("pass", number = verdict.passes + 1, cause = "once");
         let outcome = tokio::select! {
@@ -89,7 +83,6 @@ pub async fn once(reconciler: &mut impl Reconciler, stop: &Stop) -> Verdict {
             outcome = reconciler.pass().instrument(span) => outcome,
             () = stop.overdue() => return verdict,
         };
-        verdict.passes += 1;
         if !verdict.learn(outcome) || stop.is_requested() {
             break;
         }
@@ -98,9 +91,28 @@ pub async fn once(reconciler: &mut impl Reconciler, stop: &Stop) -> Verdict {
 }
 
 impl Verdict {
+    /// No pass yet.
+    fn nothing() -> Self {
+        Self {
+            result: Result::Failed,
+            passes: 0,
+            writes: Ledger::default(),
+            waits_for: Vec::new(),
+            errors: Vec::new(),
+        }
+    }
+
+    /// The verdict of a run that could not begin.
+    pub fn of(outcome: Outcome) -> Self {
+        let mut verdict = Self::nothing();
+        verdict.learn(outcome);
+        verdict
+    }
+
     /// Takes a pass in; `true`: another one could get further.
     fn learn(&mut self, outcome: Outcome) -> bool {
         let Outcome { ledger, waits, faults, due: _ } = outcome;
+        self.passes += 1;
         let wrote = !ledger.is_empty();
         let stale = faults.iter().any(|fault| fault.class == Class::Retry) && self.errors != faults;
         self.result = match (faults.is_empty(), waits.is_empty()) {

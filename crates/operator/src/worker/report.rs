@@ -9,7 +9,7 @@ use spanwire_engine::{
     worker::{self, Desired, Host, Statuses},
 };
 
-use super::{Probes, STORE_LIMIT, Worker, apply::Applied, facts, identity::Standing, targets};
+use super::{Facts, Probes, STORE_LIMIT, Worker, apply::Applied, facts, identity::Standing, targets};
 use crate::{
     driver::Outcome,
     fault::{Noted, limited},
@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// Publishes, and says what the pass came to.
-pub async fn report<C: WorkerStore, L, D, P: Probes>(
+pub async fn report<C: WorkerStore, L, D: Facts, P: Probes>(
     worker: &mut Worker<C, L, D, P>,
     applied: Applied,
 ) -> Outcome {
@@ -84,7 +84,7 @@ fn begin(applied: &Applied, statuses: &Statuses) -> Outcome {
 }
 
 /// Publishes the facts of the gateway, then each network's status on its own.
-async fn publish<C: WorkerStore, L, D, P>(
+async fn publish<C: WorkerStore, L, D: Facts, P>(
     worker: &Worker<C, L, D, P>,
     applied: &Applied,
     view: &WorkerView,
@@ -103,7 +103,7 @@ async fn publish<C: WorkerStore, L, D, P>(
     }
 }
 
-async fn publish_facts<C: WorkerStore, L, D, P>(
+async fn publish_facts<C: WorkerStore, L, D: Facts, P>(
     worker: &Worker<C, L, D, P>,
     applied: &Applied,
     own: &Gateway,
@@ -112,7 +112,7 @@ async fn publish_facts<C: WorkerStore, L, D, P>(
     outcome: &mut Outcome,
 ) {
     let key = (&worker.identity.public, generation);
-    let host = (worker.host_facts)();
+    let host = worker.ports.devices.host_facts().await;
     let facts = facts::facts(own, key, host, statuses.listeners.clone(), &outcome.faults, applied.now());
     if facts == own.facts {
         return;

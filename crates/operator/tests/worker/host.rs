@@ -7,6 +7,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
+use spanwire::worker::{Facts, HostFacts};
 use spanwire_engine::{
     Class, DeviceId, DeviceName, PublicKey,
     port::{Devices, Fault, Written},
@@ -66,6 +67,12 @@ impl HostTwin {
     pub(crate) fn new(key: PublicKey, disturbance: Arc<Mutex<Disturbance>>) -> Self {
         let host = Host { underlay_mtu: 1500, ..Host::default() };
         Self { host: Arc::new(Mutex::new(host)), taken: Arc::default(), disturbance, key }
+    }
+}
+
+impl Facts for HostTwin {
+    async fn host_facts(&self) -> HostFacts {
+        HostFacts { endpoint: None, backend: Some("twin".to_owned()) }
     }
 }
 

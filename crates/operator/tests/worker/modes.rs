@@ -68,7 +68,6 @@ async fn d22_uninstall_takes_everything_of_ours_and_nothing_of_the_control_store
         identity: worker.identity,
         settings: worker.settings,
         ports,
-        host_facts: worker.host_facts,
         said: BTreeMap::new(),
     };
     let (_ask, stop) = Stop::by_hand();

@@ -1,10 +1,10 @@
 //! Passes: what is wanted gets made, a second one writes nothing, a kill at any step is repaired, and nothing is taken
 //! away after a failure. They refuse real devices.
 
-use std::{sync::Arc, sync::Mutex, time::Duration};
+use std::time::Duration;
 
 use spanwire::{driver::Reconciler as _, ledger::Target};
-use spanwire_engine::{Intent, LinkId, LinkRole, port::WorkerView, worker::Recorded};
+use spanwire_engine::{Intent, LinkRole, port::WorkerView, worker::Recorded};
 
 use crate::world::{World, gateway, intent, key, link};
 

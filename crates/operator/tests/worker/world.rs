@@ -4,7 +4,6 @@
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex},
-    time::Duration,
 };
 
 use crate::host::{Disturbance, HostTwin};
@@ -13,7 +12,7 @@ use spanwire::{
     clock::Clock,
     driver::Reconciler as _,
     resolver::Resolver,
-    worker::{HostFacts, Ports, Probes, Worker, identity::Identity, targets},
+    worker::{Ports, Probes, Worker, identity::Identity, targets},
 };
 use spanwire_engine::{
     Gateway, GatewayFacts, GatewayName, Intent, LinkId, LinkRole, Listener, Meta, NetworkName, PublicKey,
@@ -133,7 +132,6 @@ impl World {
                 resolver: Resolver::default(),
                 clock: Clock::new().unwrap(),
             },
-            host_facts: Box::new(HostFacts::default),
             said: BTreeMap::new(),
         }
     }

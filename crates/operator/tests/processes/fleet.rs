@@ -1,0 +1,233 @@
+//! A hub and a spoke in a lab, a directory store, and the program on them. It refuses to outlive a test.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    os::unix::fs::MetadataExt as _,
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use spanwire_testkit::{
+    lab::{Host, Lab},
+    process::{Process, Program},
+};
+
+/// The program under test.
+pub(crate) const SPANWIRE: &str = env!("CARGO_BIN_EXE_spanwire");
+/// How long anything may take here.
+pub(crate) const LIMIT: Duration = Duration::from_secs(60);
+
+/// Hosts, store and processes. Dropping it ends and removes all.
+pub(crate) struct Fleet {
+    pub(crate) members: Vec<Member>,
+    folder: tempfile::TempDir,
+    _lab: Lab,
+}
+
+/// One gateway's host.
+pub(crate) struct Member {
+    pub(crate) host: Host,
+    pub(crate) folder: PathBuf,
+    control: PathBuf,
+    _dataplane: Process,
+}
+
+/// What a run of the program came to.
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub(crate) code: i32,
+    pub(crate) verdict: serde_json::Value,
+    pub(crate) log: String,
+}
+
+impl Run {
+    pub(crate) fn writes(&self) -> Vec<String> {
+        let writes = self.verdict["writes"].as_array().cloned().unwrap_or_default();
+        writes.iter().map(ToString::to_string).collect()
+    }
+}
+
+/// Why there is no lab here, said on stderr; root must have one.
+pub(crate) fn cannot() -> bool {
+    let Some(why) = Lab::why_not() else { return false };
+    assert!(!nix::unistd::geteuid().is_root(), "no lab as root: {why}");
+    eprintln!("skipped, because no network lab can be made here: {why}");
+    true
+}
+
+impl Fleet {
+    /// Hosts `hub-a` and `spoke-1` with their dataplanes; the network `demo` joins them.
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let mut lab = Lab::new().unwrap();
+        let control = folder.path().join("control");
+        let mut members = Vec::new();
+        for (name, number) in [("hub-a", 1), ("spoke-1", 2)] {
+            let host = lab.host(name).unwrap();
+            host.add_address("lo", format!("10.71.{number}.1/24").parse().unwrap()).unwrap();
+            let text = format!(
+                "apiVersion: spanwire.dev/v1alpha1\nkind: Gateway\nmetadata:\n  name: {name}\nspec:\n  subnets: \
+                 [10.71.{number}.0/24]\n"
+            );
+            write(&control.join(format!("gateways/{name}.yaml")), &text);
+            members.push(Member::new(host, folder.path().join(name), control.clone()));
+        }
+        let fleet = Self { members, folder, _lab: lab };
+        fleet.declare("hub-spoke\n  hub: hub-a");
+        fleet
+    }
+
+    /// Writes the network with this topology.
+    pub(crate) fn declare(&self, topology: &str) {
+        let text = format!(
+            "apiVersion: spanwire.dev/v1alpha1\nkind: GatewayNetwork\nmetadata:\n  name: demo\nspec:\n  topology: \
+             {topology}\n  members: [hub-a, spoke-1]\n  cidr: 100.80.0.0/24\n"
+        );
+        write(&self.control().join("gatewaynetworks/demo.yaml"), &text);
+    }
+
+    pub(crate) fn control(&self) -> PathBuf {
+        self.folder.path().join("control")
+    }
+
+    /// `controller --once`.
+    pub(crate) fn controller(&self) -> Run {
+        let control = format!("dir:{}", self.control().display());
+        run(None, &self.folder.path().join("controller"), &["controller", "--once", "--control", &control])
+    }
+
+    /// A controller that goes on.
+    pub(crate) fn start_controller(&self) -> Process {
+        let control = format!("dir:{}", self.control().display());
+        start(
+            None,
+            &self.folder.path().join("controller.log"),
+            ["controller", "--control", &control].map(Into::into).into(),
+        )
+    }
+
+    /// Runs everything once, over and over, until nothing is left to do anywhere.
+    pub(crate) fn converge(&self) {
+        let end = Instant::now() + LIMIT;
+        loop {
+            let mut runs = vec![self.controller()];
+            runs.extend(self.members.iter().map(|member| member.once()));
+            if runs.iter().all(|run| run.code == 0 && run.writes().is_empty()) {
+                return;
+            }
+            assert!(Instant::now() < end, "still not done: {runs:#?}");
+        }
+    }
+
+    /// Every file of the store and of the records, with what would change if it were written.
+    pub(crate) fn files(&self) -> BTreeMap<PathBuf, (u64, i64, i64)> {
+        let mut found = BTreeMap::new();
+        let locals = self.members.iter().map(|member| member.folder.join("local"));
+        for root in locals.chain([self.control()]) {
+            list(&root, &mut found);
+        }
+        found
+    }
+}
+
+impl Member {
+    fn new(host: Host, folder: PathBuf, control: PathBuf) -> Self {
+        fs::create_dir_all(&folder).unwrap();
+        let arguments = ["dataplane".into(), "--socket".into(), folder.join("dataplane.sock").into()];
+        let dataplane = start(Some(&host), &folder.join("dataplane.log"), arguments.into());
+        Self { host, folder, control, _dataplane: dataplane }
+    }
+
+    /// The command line of this worker.
+    pub(crate) fn arguments(&self, more: &[&str]) -> Vec<String> {
+        let place = |path: &Path| format!("dir:{}", path.display());
+        let mut arguments = vec!["worker".to_owned(), "--gateway".to_owned(), self.host.name().to_owned()];
+        arguments.extend(["--control".to_owned(), place(&self.control)]);
+        arguments.extend(["--local".to_owned(), place(&self.folder.join("local"))]);
+        arguments.extend(["--run-dir".to_owned(), self.folder.join("run").display().to_string()]);
+        let socket = self.folder.join("dataplane.sock").display().to_string();
+        arguments.extend(["--dataplane-socket".to_owned(), socket]);
+        arguments.extend(more.iter().map(|argument| (*argument).to_owned()));
+        arguments
+    }
+
+    /// `worker` with more arguments, until it ends.
+    pub(crate) fn worker(&self, more: &[&str]) -> Run {
+        let arguments = self.arguments(more);
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        run(Some(&self.host), &self.folder.join("worker"), &arguments)
+    }
+
+    /// `worker --once`.
+    pub(crate) fn once(&self) -> Run {
+        self.worker(&["--once"])
+    }
+
+    /// A worker that goes on.
+    pub(crate) fn start(&self) -> Process {
+        let arguments = self.arguments(&[]).into_iter().map(Into::into).collect();
+        start(Some(&self.host), &self.folder.join("running.log"), arguments)
+    }
+
+    /// Our devices here, by name.
+    pub(crate) fn devices(&self) -> Vec<String> {
+        let text = self.host.output("ip", &["-o", "link"], "").unwrap();
+        let names = text.lines().filter_map(|line| line.split(": ").nth(1));
+        names.filter(|name| name.starts_with("sw")).map(str::to_owned).collect()
+    }
+}
+
+fn start(host: Option<&Host>, log: &Path, arguments: Vec<std::ffi::OsString>) -> Process {
+    Process::start(Program {
+        name: format!("{:?} of {:?}", arguments.first(), host.map(Host::name)),
+        path: SPANWIRE.into(),
+        arguments,
+        variables: Vec::new(),
+        host: host.cloned(),
+        log: log.to_owned(),
+    })
+    .unwrap()
+}
+
+/// Runs the program to its end; standard output is read as JSON where it is.
+pub(crate) fn run(host: Option<&Host>, files: &Path, arguments: &[&str]) -> Run {
+    let out = files.with_extension("out");
+    let script = "out=$1; shift; exec \"$@\" >\"$out\"";
+    let mut all: Vec<std::ffi::OsString> = vec!["-c".into(), script.into(), "sh".into(), out.clone().into()];
+    all.extend([SPANWIRE.into(), "--output".into(), "json".into()]);
+    all.extend(arguments.iter().map(Into::into));
+    let log = files.with_extension("err");
+    let _ = fs::remove_file(&log);
+    let program = Program {
+        name: arguments.join(" "),
+        path: "/bin/sh".into(),
+        arguments: all,
+        variables: Vec::new(),
+        host: host.cloned(),
+        log: log.clone(),
+    };
+    let mut process = Process::start(program).unwrap();
+    let status = process.wait(LIMIT).unwrap().expect("it ends");
+    let verdict = serde_json::from_slice(&fs::read(out).unwrap()).unwrap_or_default();
+    Run { code: status.code().unwrap_or(-1), verdict, log: fs::read_to_string(log).unwrap() }
+}
+
+/// Writes a file as an editor that renames does.
+pub(crate) fn write(path: &Path, text: &str) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let new = path.with_extension("new");
+    fs::write(&new, text).unwrap();
+    fs::rename(new, path).unwrap();
+}
+
+fn list(folder: &Path, found: &mut BTreeMap<PathBuf, (u64, i64, i64)>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let (path, meta) = entry.map(|entry| (entry.path(), entry.metadata().unwrap())).unwrap();
+        if meta.is_dir() {
+            list(&path, found);
+        } else if !path.file_name().unwrap().to_string_lossy().ends_with("lock") {
+            found.insert(path, (meta.ino(), meta.mtime(), meta.mtime_nsec()));
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Starting, stopping and killing workers that run. The tests refuse to wait without a limit.
+
+use std::{
+    fs,
+    time::{Duration, Instant},
+};
+
+use crate::fleet::{Fleet, LIMIT, Member, cannot};
+
+fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+    let end = Instant::now() + LIMIT;
+    while !holds() {
+        assert!(Instant::now() < end, "{what}");
+        std::thread::yield_now();
+    }
+}
+
+fn pings(from: &Member, to: &str) -> bool {
+    from.host.output("ping", &["-c", "1", "-W", "1", to], "").is_ok()
+}
+
+#[test]
+fn w2_sigterm_ends_within_5_seconds_and_leaves_every_link_as_it_is() {
+    if cannot() {
+        return;
+    }
+    let fleet = Fleet::new();
+    let [hub, spoke] = &fleet.members[..] else { panic!("two members") };
+    let mut controller = fleet.start_controller();
+    let mut workers = [hub.start(), spoke.start()];
+    wait_until("the spoke reaches the hub", || pings(spoke, "10.71.1.1"));
+    let before = spoke.devices();
+    let start = Instant::now();
+    for process in workers.iter_mut().chain([&mut controller]) {
+        assert!(process.terminate(Duration::from_secs(5)).unwrap().success());
+    }
+    assert!(start.elapsed() < Duration::from_secs(5));
+    assert_eq!(spoke.devices(), before);
+    assert!(pings(spoke, "10.71.1.1"));
+}
+
+#[test]
+fn w8_a_second_worker_stands_by_and_takes_over() {
+    if cannot() {
+        return;
+    }
+    let fleet = Fleet::new();
+    let spoke = &fleet.members[1];
+    let mut first = spoke.start();
+    let facts = fleet.control().join("gateways/spoke-1.status.worker.yaml");
+    wait_until("the first worker acts", || facts.exists());
+    let run = spoke.once();
+    assert_eq!(run.code, 75, "{run:#?}");
+    assert!(run.verdict["waitsFor"].to_string().contains("the other worker"), "{run:#?}");
+    let refused = spoke.worker(&["--uninstall"]);
+    assert!(refused.code == 1 && refused.log.contains("stop it before --uninstall"), "{refused:#?}");
+    let second = spoke.start();
+    let log = spoke.folder.join("running.log");
+    wait_until("the second stands by", || fs::read_to_string(&log).unwrap().contains("standing by"));
+    first.kill().unwrap();
+    fs::remove_file(&facts).unwrap();
+    wait_until("the second acts", || facts.exists());
+    assert!(second.is_running());
+}
+
+#[test]
+fn d7_a_device_deleted_by_hand_comes_back_at_once() {
+    if cannot() {
+        return;
+    }
+    let fleet = Fleet::new();
+    let [hub, spoke] = &fleet.members[..] else { panic!("two members") };
+    let _running = [fleet.start_controller(), hub.start(), spoke.start()];
+    wait_until("the spoke reaches the hub", || pings(spoke, "10.71.1.1"));
+    let device = spoke.devices().remove(0);
+    spoke.host.delete_device(&device).unwrap();
+    let start = Instant::now();
+    wait_until("the spoke reaches the hub again", || pings(spoke, "10.71.1.1"));
+    assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+}
+
+#[test]
+fn d12_a_worker_killed_again_and_again_loses_no_session() {
+    if cannot() {
+        return;
+    }
+    let fleet = Fleet::new();
+    let [hub, spoke] = &fleet.members[..] else { panic!("two members") };
+    let _running = [fleet.start_controller(), hub.start()];
+    let mut worker = spoke.start();
+    wait_until("the spoke reaches the hub", || pings(spoke, "10.71.1.1"));
+    let device = spoke.devices().remove(0);
+    let index = spoke.host.device_index(&device).unwrap();
+    let shakes = || spoke.host.output("wg", &["show", &device, "latest-handshakes"], "").unwrap();
+    let session = shakes();
+    for _ in 0..5 {
+        worker.kill().unwrap();
+        worker.restart().unwrap();
+        assert!(pings(spoke, "10.71.1.1"));
+    }
+    assert_eq!((spoke.host.device_index(&device).unwrap(), shakes()), (index, session));
+}

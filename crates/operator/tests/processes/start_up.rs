@@ -1,0 +1,55 @@
+//! What the program says when it can't start. The tests refuse messages without a next step.
+
+use std::fs;
+
+use crate::fleet::run;
+
+#[test]
+fn what_is_missing_is_named_with_the_next_step() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| format!("dir:{}", folder.path().join(name).display());
+    fs::create_dir_all(folder.path().join("local")).unwrap();
+    let (missing, local) = (path("missing"), path("local"));
+    let worker = ["worker", "--gateway", "a", "--local", &local, "--control"];
+    let cases: [(&[&str], &[&str], &[&str]); 6] = [
+        (&["controller", "--control", "kube:prod"], &[], &["--control dir:PATH", "docs/directory-store.md"]),
+        (&worker, &["kube"], &["--control dir:PATH", "comes later"]),
+        (&["controller", "--once", "--control", &missing], &[], &["missing"]),
+        (&worker, &[&missing], &["missing"]),
+        (&worker, &["/srv"], &["dir:PATH"]),
+        (
+            &["--log-level", "!", "controller", "--control", &local],
+            &[],
+            &["--log-level", "error, warn, info"],
+        ),
+    ];
+    for (first, second, words) in cases {
+        let arguments: Vec<&str> = first.iter().chain(second).copied().collect();
+        let run = run(None, &folder.path().join("run"), &arguments);
+        assert_ne!(run.code, 0, "{arguments:?}");
+        for word in words {
+            assert!(run.log.contains(word), "{arguments:?}: {}", run.log);
+        }
+    }
+}
+
+#[test]
+fn v14_a_key_file_that_is_no_key_is_left_alone_and_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let (control, local) = (folder.path().join("control"), folder.path().join("local"));
+    for made in [&control, &local] {
+        fs::create_dir_all(made).unwrap();
+    }
+    let key = local.join("private.key");
+    fs::write(&key, "broken\n").unwrap();
+    let (control, local) = (format!("dir:{}", control.display()), format!("dir:{}", local.display()));
+    let arguments = ["worker", "--once", "--gateway", "a", "--control", &control, "--local", &local];
+    let run = run(None, &folder.path().join("run"), &arguments);
+    assert_eq!(run.code, 1, "{run:#?}");
+    assert!(
+        run.log.contains("holds no WireGuard private key") && run.log.contains("private.key"),
+        "{}",
+        run.log
+    );
+    assert_eq!(fs::read_to_string(&key).unwrap(), "broken\n");
+}
