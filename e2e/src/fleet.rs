@@ -23,7 +23,7 @@ pub use declare::Declared;
 pub(crate) use explain::tail;
 pub use member::Member;
 
-use crate::{Say, Setup, interrupt};
+use crate::{Say, Setup, hasty::Hasty, interrupt};
 
 /// The network of every scenario.
 pub const NETWORK: &str = "demo";
@@ -35,11 +35,20 @@ const READY_LIMIT: Duration = Duration::from_secs(60);
 /// Everything that runs. Dropping it ends all of it: first the processes, then the hosts, then the files.
 #[derive(Debug)]
 pub struct Fleet {
-    controller: Process,
+    controller: Controller,
     members: Vec<Member>,
     declared: Declared,
     directory: TempDir,
     _lab: Lab,
+}
+
+/// Who turns the network into intents.
+#[derive(Debug)]
+enum Controller {
+    /// The product.
+    Product(Box<Process>),
+    /// One that leaves a phase out, to show what that phase is for.
+    Hasty(Hasty),
 }
 
 impl Fleet {
@@ -63,15 +72,10 @@ impl Fleet {
         for member in &mut members {
             member.start(&binary, &control)?;
         }
-        let controller = Process::start(Program {
-            name: "controller".to_owned(),
-            path: binary,
-            arguments: vec!["controller".into(), "--control".into(), place(&control)],
-            variables: Vec::new(),
-            host: None,
-            log: directory.path().join("controller.log"),
-        })
-        .context("starting the controller")?;
+        let controller = match setup.leave_out {
+            Some(phase) => Controller::Hasty(Hasty::start(&control, phase)?),
+            None => Controller::Product(Box::new(start_controller(&binary, &control, directory.path())?)),
+        };
         say.line(format!(
             "Started 4 hosts with a worker and a dataplane each, and one controller ({})",
             directory.path().display()
@@ -149,11 +153,15 @@ impl Fleet {
     /// # Errors
     /// One could not be started.
     pub fn crash_and_restart(&mut self) -> Result<()> {
-        self.controller.kill().context("killing the controller")?;
+        if let Controller::Product(controller) = &mut self.controller {
+            controller.kill().context("killing the controller")?;
+        }
         for member in &mut self.members {
             member.kill_worker()?;
         }
-        self.controller.restart().context("starting the controller again")?;
+        if let Controller::Product(controller) = &mut self.controller {
+            controller.restart().context("starting the controller again")?;
+        }
         for member in &mut self.members {
             member.restart_worker()?;
         }
@@ -165,14 +173,36 @@ impl Fleet {
     /// # Errors
     /// One ended by itself; the error says which, and what it wrote last.
     pub fn check_alive(&self) -> Result<()> {
-        let processes = self.members.iter().flat_map(Member::processes).chain([&self.controller]);
-        for process in processes {
+        for process in self.processes() {
             if !process.is_running() {
                 bail!("{} ended by itself:\n{}", process.program().name, explain::tail(process.log(), 20));
             }
         }
         Ok(())
     }
+}
+
+impl Fleet {
+    /// All processes of the product.
+    fn processes(&self) -> impl Iterator<Item = &Process> {
+        let controller = match &self.controller {
+            Controller::Product(process) => Some(process.as_ref()),
+            Controller::Hasty(_) => None,
+        };
+        self.members.iter().flat_map(Member::processes).chain(controller)
+    }
+}
+
+fn start_controller(binary: &Path, control: &Path, folder: &Path) -> Result<Process> {
+    Process::start(Program {
+        name: "controller".to_owned(),
+        path: binary.to_path_buf(),
+        arguments: vec!["controller".into(), "--control".into(), place(control)],
+        variables: Vec::new(),
+        host: None,
+        log: folder.join("controller.log"),
+    })
+    .context("starting the controller")
 }
 
 fn place(path: &Path) -> std::ffi::OsString {

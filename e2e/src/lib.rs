@@ -11,6 +11,7 @@
 #![warn(missing_docs)]
 
 pub mod fleet;
+mod hasty;
 pub mod interrupt;
 pub mod measure;
 pub mod outcome;

@@ -4,6 +4,7 @@ use std::fmt;
 
 use anyhow::{Result, bail};
 use clap::ValueEnum;
+use spanwire_engine::Phase;
 
 /// What happens while everything is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -80,6 +81,8 @@ pub struct Setup {
     pub firewall: bool,
     /// Datagrams a second and pair.
     pub rate: u32,
+    /// A phase that is left out by a controller of the tests' own, to show what it is for.
+    pub leave_out: Option<Phase>,
 }
 
 impl Setup {
@@ -89,7 +92,7 @@ impl Setup {
             Scenario::MeshToHub => Topology::Mesh,
             Scenario::HubChange | Scenario::Failover | Scenario::Restart => Topology::HubSpoke,
         };
-        Self { scenario, topology, transit: Transit::Routed, firewall: false, rate: 1000 }
+        Self { scenario, topology, transit: Transit::Routed, firewall: false, rate: 1000, leave_out: None }
     }
 
     /// Whether it means something.

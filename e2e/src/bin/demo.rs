@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result};
 use clap::Parser;
 use e2e::{Fleet, Say, Scenario, Setup, Topology, Transit, interrupt, scenario};
+use spanwire_engine::Phase;
 use spanwire_testkit::lab::userns;
 
 const AFTER: &str = "\
@@ -41,6 +42,9 @@ struct Cli {
     /// Datagrams a second and pair; lowered where this machine does not carry them at rest
     #[arg(long, default_value_t = 1000)]
     rate: u32,
+    /// Leaves one phase out, by a controller of the tests' own: this loses packets, and shows what the phase is for
+    #[arg(long, hide = true, value_parser = phase)]
+    leave_out: Option<Phase>,
     /// Prints one JSON document on standard output, progress on standard error
     #[arg(long)]
     json: bool,
@@ -59,9 +63,15 @@ impl Cli {
             transit: self.transit,
             firewall: self.firewall,
             rate: self.rate,
+            leave_out: self.leave_out,
             ..common
         }
     }
+}
+
+fn phase(text: &str) -> Result<Phase, String> {
+    let known = || Phase::ALL.map(Phase::as_str).join(", ");
+    Phase::ALL.into_iter().find(|phase| phase.as_str().eq_ignore_ascii_case(text)).ok_or_else(known)
 }
 
 fn main() -> ExitCode {

@@ -26,7 +26,7 @@ pub(crate) fn last_words(fleet: &Fleet) -> String {
     for member in fleet.members() {
         links(fleet, member, &mut text);
     }
-    for process in fleet.members().iter().flat_map(Member::processes).chain([&fleet.controller]) {
+    for process in fleet.processes() {
         let _ = writeln!(text, "--- {} ---\n{}", process.program().name, tail(process.log(), 12));
     }
     text
