@@ -55,6 +55,12 @@ pub(super) fn prefixes(links: &[Link], addresses: &[Address], routes: &[Route], 
     all
 }
 
+/// Addresses of interfaces that are not ours.
+pub(super) fn addresses(links: &[Link], addresses: &[Address]) -> BTreeSet<IpAddr> {
+    let foreign = |address: &&Address| links.iter().any(|link| link.index == address.index && !is_ours(link));
+    addresses.iter().filter(foreign).map(|address| address.address).collect()
+}
+
 fn is_link_local(prefix: &IpNet) -> bool {
     match prefix {
         IpNet::V4(net) => net.addr().is_link_local() || net.addr().is_multicast(),

@@ -29,6 +29,7 @@ impl LocalDevices {
             firewall: self.filter.standing().await.map_err(Error::Filter)?,
             used_ports: facts::used_ports(),
             host_prefixes: facts::prefixes(&links, &addresses, &routes, self.options.protocol),
+            addresses: facts::addresses(&links, &addresses),
             underlay_mtu: facts::underlay_mtu(&links, &addresses, &routes, self.options.protocol),
             ..Host::default()
         };

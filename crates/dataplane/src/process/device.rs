@@ -38,7 +38,7 @@ pub(super) struct UserDevice {
 impl UserDevice {
     pub(super) async fn start(send: TunSend, receive: TunReceive) -> io::Result<Self> {
         let placeholder = SecretKey::generate().map_err(io::Error::other)?;
-        let builder = DeviceBuilder::new().with_udp(Transport).with_ip_pair(send, receive);
+        let builder = DeviceBuilder::new().with_udp(Transport::default()).with_ip_pair(send, receive);
         let built = builder.with_private_key(placeholder.to_x25519()).build().await;
         let tunnel = built.map_err(io::Error::other)?;
         // A tunnel that is built without peers opens no socket before its first reconfiguration.
@@ -88,10 +88,10 @@ impl UserDevice {
         if key.is_none() && port.is_none() && mark.is_none() && steps.is_empty() {
             return Ok(false);
         }
-        if let Some(port) = port {
-            self.move_to_port(port, there.listen_port).await?;
-        }
         let write = async |device: &mut Writer<'_>| {
+            if let Some(port) = port {
+                device.set_listen_port(port);
+            }
             if let Some(key) = key {
                 device.set_private_key(key.to_x25519()).await;
             }
@@ -103,16 +103,17 @@ impl UserDevice {
         let written = self.tunnel.write(write).await;
         *keyed |= key.is_some();
         self.changes.fetch_add(1, Ordering::Relaxed);
+        if written.is_err() && port.is_some() {
+            self.return_to_port(there.listen_port).await;
+        }
         written.and_then(|marked| marked).map_err(|error| errno(&error)).map(|()| true)
     }
 
-    /// A port that cannot be bound would leave the tunnel without a socket: it goes back to the one it had.
-    async fn move_to_port(&self, port: u16, before: u16) -> Result<(), i32> {
-        let Err(error) = self.tunnel.set_listen_port(port).await else { return Ok(()) };
+    /// A port that cannot be bound leaves the tunnel without a socket: it goes back to the one it had.
+    async fn return_to_port(&self, before: u16) {
         if let Err(error) = self.tunnel.set_listen_port(before).await {
             tracing::error!(%error, port = before, "could not return to the port used before");
         }
-        Err(errno(&error))
     }
 }
 

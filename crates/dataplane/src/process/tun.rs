@@ -47,7 +47,10 @@ pub(super) struct Tun {
 /// Creates the device, down and without an address.
 pub(super) fn create(name: &str, mtu: u16) -> io::Result<Tun> {
     let builder = DeviceBuilder::new().name(name).mtu(mtu).enable(false);
-    let device = Arc::new(builder.with(|builder| drop(builder.offload(true))).build_async()?);
+    let builder = builder.with(|builder| {
+        builder.offload(true);
+    });
+    let device = Arc::new(builder.build_async()?);
     let (packets, queue) = mpsc::channel(QUEUE);
     let (mtu, mtu_seen) = watch::channel(mtu);
     let (gone, gone_seen) = watch::channel(false);

@@ -5,6 +5,8 @@ use std::{
     io::{self, IoSlice},
     net::SocketAddr,
     os::fd::{AsFd, AsRawFd},
+    sync::{Arc, Weak},
+    time::Duration,
 };
 
 use gotatun::{
@@ -26,27 +28,59 @@ const MESSAGE: usize = 65_000;
 /// Datagrams handed over at once.
 const BATCH: usize = 128;
 
-/// Binds the sockets of a tunnel.
-pub(super) struct Transport;
+/// How long the socket of before may take to close.
+const CLOSING: Duration = Duration::from_secs(2);
+
+/// Binds the sockets of a tunnel, one after the other.
+#[derive(Default)]
+pub(super) struct Transport {
+    /// Held by both halves of the socket that was bound last.
+    open: Weak<()>,
+}
 
 /// The sending half.
 #[derive(Clone)]
-pub(super) struct Sender(UdpSocket);
+pub(super) struct Sender {
+    socket: UdpSocket,
+    _open: Arc<()>,
+}
 
 /// The receiving half.
-pub(super) struct Receiver(UdpSocket);
+pub(super) struct Receiver {
+    socket: UdpSocket,
+    _open: Arc<()>,
+}
+
+impl Transport {
+    /// The library ends the tasks that hold the socket of before, but does not wait for them: until they have ended the
+    /// port is still taken.
+    async fn wait_until_closed(&self) {
+        let closed = async {
+            while self.open.strong_count() > 0 {
+                tokio::task::yield_now().await;
+            }
+        };
+        if tokio::time::timeout(CLOSING, closed).await.is_err() {
+            tracing::warn!("the socket of before is still open");
+        }
+    }
+}
 
 impl UdpTransportFactory for Transport {
     type Send = Sender;
     type Recv = Receiver;
 
     async fn bind(&mut self, params: &UdpTransportFactoryParams) -> io::Result<(Sender, Receiver)> {
+        self.wait_until_closed().await;
         let mut factory = UdpSocketFactory { recv_buffer_size: Some(BUFFER), send_buffer_size: Some(BUFFER) };
         let (send, receive) = factory.bind(params).await?;
         // Beyond the system's limit where this process may; within it otherwise.
         let _ = setsockopt(&send.as_fd(), sockopt::RcvBufForce, &BUFFER);
         let _ = setsockopt(&send.as_fd(), sockopt::SndBufForce, &BUFFER);
-        Ok((Sender(send), Receiver(receive)))
+        let open = Arc::new(());
+        self.open = Arc::downgrade(&open);
+        let sender = Sender { socket: send, _open: Arc::clone(&open) };
+        Ok((sender, Receiver { socket: receive, _open: open }))
     }
 }
 
@@ -54,7 +88,7 @@ impl UdpSend for Sender {
     type SendManyBuf = ();
 
     async fn send_to(&self, packet: Packet, destination: SocketAddr) -> io::Result<()> {
-        self.0.send_to(packet, destination).await
+        self.socket.send_to(packet, destination).await
     }
 
     fn max_number_of_packets_to_send(&self) -> usize {
@@ -80,11 +114,11 @@ impl UdpSend for Sender {
     }
 
     fn local_addr(&self) -> io::Result<Option<SocketAddr>> {
-        UdpSend::local_addr(&self.0)
+        UdpSend::local_addr(&self.socket)
     }
 
     fn set_fwmark(&self, mark: u32) -> io::Result<()> {
-        self.0.set_fwmark(mark)
+        self.socket.set_fwmark(mark)
     }
 }
 
@@ -122,7 +156,7 @@ impl Sender {
         let Some((first, destination)) = run.first() else { return Ok(()) };
         let address = SockaddrStorage::from(*destination);
         let segment = u16::try_from(first.len()).map_err(io::Error::other)?;
-        let socket = self.0.socket();
+        let socket = self.socket.socket();
         let send = || {
             let parts: [IoSlice<'_>; RUN] = std::array::from_fn(|index| {
                 IoSlice::new(run.get(index).map_or(&[], |(packet, _)| &packet[..]))
@@ -142,7 +176,7 @@ impl UdpRecv for Receiver {
 
     async fn recv_from(&mut self, pool: &mut PacketBufPool) -> io::Result<(Packet, SocketAddr)> {
         loop {
-            match self.0.recv_from(pool).await {
+            match self.socket.recv_from(pool).await {
                 Err(error) if !is_closed(&error) => skip(&error).await,
                 other => return other,
             }
@@ -156,7 +190,7 @@ impl UdpRecv for Receiver {
         packets: &mut Vec<(Packet, SocketAddr)>,
     ) -> io::Result<()> {
         loop {
-            match self.0.recv_many_from(buffer, pool, packets).await {
+            match self.socket.recv_many_from(buffer, pool, packets).await {
                 Err(error) if !is_closed(&error) => skip(&error).await,
                 other => return other,
             }
@@ -164,7 +198,7 @@ impl UdpRecv for Receiver {
     }
 
     fn enable_udp_gro(&self) -> io::Result<()> {
-        self.0.enable_udp_gro()
+        self.socket.enable_udp_gro()
     }
 }
 

@@ -1,0 +1,4 @@
+//! The dataplane between real network namespaces. It refuses to touch the network of the machine that it runs on.
+
+mod rig;
+mod smoke;

@@ -1,0 +1,238 @@
+//! Gateways on one machine: each a thread in a namespace of its own with a dataplane process and the host's adapter. It
+//! refuses to share anything between two tests.
+
+use std::{
+    future::Future,
+    net::{IpAddr, SocketAddr},
+    path::PathBuf,
+    pin::Pin,
+    sync::mpsc,
+    thread::{self, JoinHandle},
+    time::{Duration, Instant},
+};
+
+use ipnet::IpNet;
+use spanwire_dataplane::{
+    LocalDevices, Options,
+    key::SecretKey,
+    process::{ProcessConfig, serve},
+};
+use spanwire_engine::{
+    DeviceId, DeviceName, GatewayName, LinkRole, PublicKey, Transit,
+    firewall::{Firewall, NetworkFirewall},
+    port::{Devices, Written},
+    worker::{DeviceConfig, Host as Observed, HostStep, PeerConfig, RouteKind, TableConfig},
+};
+use spanwire_testkit::lab::Host;
+use tokio::sync::oneshot;
+
+pub(crate) type Job =
+    Box<dyn for<'a> FnOnce(&'a LocalDevices) -> Pin<Box<dyn Future<Output = ()> + 'a>> + Send>;
+
+/// One gateway.
+pub(crate) struct Gateway {
+    pub(crate) host: Host,
+    pub(crate) name: GatewayName,
+    pub(crate) secret: SecretKey,
+    pub(crate) tunnel: IpAddr,
+    jobs: tokio::sync::mpsc::UnboundedSender<Job>,
+    thread: Option<JoinHandle<()>>,
+    pub(crate) dir: tempfile::TempDir,
+}
+
+pub(crate) const TABLE: u32 = 7000;
+
+impl Gateway {
+    pub(crate) fn start(host: Host, tunnel: &str) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let name: GatewayName = host.name().parse().unwrap();
+        let secret = SecretKey::generate().unwrap();
+        let (jobs, queue) = tokio::sync::mpsc::unbounded_channel();
+        let (ready, is_ready) = mpsc::channel();
+        let namespace = host.namespace().clone();
+        let (root, gateway, key) = (dir.path().to_owned(), name.clone(), secret.clone());
+        let thread = thread::spawn(move || {
+            namespace.enter(&root).unwrap();
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(live(root, gateway, key, queue, ready));
+        });
+        is_ready.recv().expect("the gateway starts");
+        Self { host, name, secret, tunnel: tunnel.parse().unwrap(), jobs, thread: Some(thread), dir }
+    }
+
+    pub(crate) fn key(&self) -> PublicKey {
+        self.secret.public()
+    }
+
+    /// Runs a piece of work on the gateway's own thread and waits for it.
+    pub(crate) fn run<T: Send + 'static>(
+        &self,
+        work: impl for<'a> FnOnce(&'a LocalDevices) -> Pin<Box<dyn Future<Output = T> + 'a>> + Send + 'static,
+    ) -> T {
+        let (answer, answered) = mpsc::channel();
+        let job: Job = Box::new(move |devices| {
+            let work = work(devices);
+            Box::pin(async move { drop(answer.send(work.await)) })
+        });
+        self.jobs.send(job).ok().expect("the gateway lives");
+        answered.recv().expect("the work ends without a panic")
+    }
+
+    pub(crate) fn apply(&self, step: HostStep) -> Written {
+        self.try_apply(step).unwrap()
+    }
+
+    pub(crate) fn try_apply(&self, step: HostStep) -> Result<Written, spanwire_dataplane::local::Error> {
+        self.run(move |devices| Box::pin(async move { devices.apply(&step).await }))
+    }
+
+    pub(crate) fn observe(&self) -> Observed {
+        self.run(|devices| Box::pin(async { devices.observe().await.unwrap() }))
+    }
+
+    pub(crate) fn writes(&self) -> u64 {
+        self.run(|devices| Box::pin(async { devices.writes() }))
+    }
+
+    pub(crate) fn id(&self, role: LinkRole, peer: Option<&Gateway>) -> DeviceId {
+        DeviceId { network: "demo".parse().unwrap(), role, peer: peer.map(|peer| peer.name.clone()) }
+    }
+
+    pub(crate) fn device(&self, role: LinkRole, peer: Option<&Gateway>) -> DeviceName {
+        self.id(role, peer).name(&self.name)
+    }
+
+    /// Makes a device with the rule that leads to the table.
+    pub(crate) fn make_device(&self, role: LinkRole, peer: Option<&Gateway>, port: u16) -> DeviceName {
+        let (id, name) = (self.id(role, peer), self.device(role, peer));
+        let config = DeviceConfig { id, name: name.clone(), port, address: Some(self.tunnel), mtu: 1420 };
+        self.apply(HostStep::Device(config));
+        self.apply(HostStep::AddRule { table: TABLE, device: name.clone() });
+        name
+    }
+
+    /// Makes or changes a peer; `port`: where it listens.
+    pub(crate) fn make_peer(
+        &self,
+        device: &DeviceName,
+        peer: &Gateway,
+        allowed: &[&str],
+        port: Option<u16>,
+    ) -> Written {
+        self.apply(HostStep::Peer(PeerConfig {
+            device: device.clone(),
+            public_key: peer.key(),
+            allowed_ips: allowed.iter().map(|text| net(text)).collect(),
+            endpoint: port.map(|port| SocketAddr::new(peer.host.address(), port)),
+            keepalive: Duration::from_secs(25),
+        }))
+    }
+
+    pub(crate) fn make_table(&self, wide: &[&str], own: &[&str]) {
+        self.apply(HostStep::Table(TableConfig {
+            table: TABLE,
+            order: 0,
+            unreachable: wide.iter().map(|text| net(text)).collect(),
+            throw: own.iter().map(|text| net(text)).collect(),
+        }));
+    }
+
+    pub(crate) fn route(&self, kind: RouteKind, prefix: &str, device: &DeviceName) -> Written {
+        let (prefix, device, source) = (net(prefix), device.clone(), Some(self.tunnel));
+        let source = source.filter(|source| source.is_ipv4() == prefix.addr().is_ipv4());
+        self.apply(HostStep::Route { table: TABLE, kind, prefix, device, source })
+    }
+
+    pub(crate) fn firewall(
+        &self,
+        parts: &[(LinkRole, &DeviceName)],
+        own: &[&str],
+        wide: &[&str],
+        hubs: Option<&[&str]>,
+    ) -> Written {
+        self.apply(HostStep::Firewall(Firewall {
+            networks: vec![NetworkFirewall {
+                network: "demo".parse().unwrap(),
+                devices: parts.iter().map(|(role, name)| (*role, (*name).clone())).collect(),
+                own: own.iter().map(|text| net(text)).collect(),
+                wide: wide.iter().map(|text| net(text)).collect(),
+                tunnel_address: Some(self.tunnel),
+                transit: if hubs.is_some() { Transit::Isolated } else { Transit::Routed },
+                hub_prefixes: hubs.unwrap_or_default().iter().map(|text| net(text)).collect(),
+            }],
+        }))
+    }
+}
+
+impl Drop for Gateway {
+    fn drop(&mut self) {
+        let (jobs, _) = tokio::sync::mpsc::unbounded_channel();
+        drop(std::mem::replace(&mut self.jobs, jobs));
+        if let Some(thread) = self.thread.take() {
+            let ended = thread.join();
+            assert!(thread::panicking() || ended.is_ok(), "the gateway ends without a panic");
+        }
+    }
+}
+
+async fn live(
+    root: PathBuf,
+    gateway: GatewayName,
+    secret: SecretKey,
+    mut jobs: tokio::sync::mpsc::UnboundedReceiver<Job>,
+    ready: mpsc::Sender<()>,
+) {
+    let control = root.join("control.sock");
+    let config = ProcessConfig { control_socket: control.clone(), uapi_dir: "/run/wireguard".into() };
+    let (stop, stopped) = oneshot::channel::<()>();
+    let process = tokio::spawn(serve(config, async move { drop(stopped.await) }));
+    let options = Options {
+        uapi_dir: "/run/wireguard".into(),
+        ..Options::new(gateway, secret, control, root.join("run"))
+    };
+    let devices = LocalDevices::open(options).await.unwrap();
+    ready.send(()).unwrap();
+    while let Some(job) = jobs.recv().await {
+        job(&devices).await;
+    }
+    drop(stop);
+    process.await.unwrap().unwrap();
+}
+
+pub(crate) fn net(text: &str) -> IpNet {
+    text.parse().unwrap()
+}
+
+/// Waits until `done` gives something, or fails.
+pub(crate) fn wait_for<T>(what: &str, mut done: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    loop {
+        if let Some(value) = done() {
+            return value;
+        }
+        assert!(Instant::now() < deadline, "timed out: {what}");
+        thread::yield_now();
+    }
+}
+
+/// Whether a datagram from `from` is answered at `to` within the time that an echo may take.
+pub(crate) fn echo(from: (&Host, IpAddr), to: (&Host, IpAddr), limit: Duration) -> bool {
+    let server = to.0.udp_socket(SocketAddr::new(to.1, 0)).unwrap();
+    let client = from.0.udp_socket(SocketAddr::new(from.1, 0)).unwrap();
+    let address = server.local_addr().unwrap();
+    server.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
+    client.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
+    let deadline = Instant::now() + limit;
+    let mut buffer = [0u8; 64];
+    while Instant::now() < deadline {
+        // An unreachable route answers the send itself.
+        let _ = client.send_to(b"ping", address);
+        if let Ok((count, back)) = server.recv_from(&mut buffer) {
+            let _ = server.send_to(&buffer[..count], back);
+        }
+        if client.recv_from(&mut buffer).is_ok() {
+            return true;
+        }
+    }
+    false
+}
