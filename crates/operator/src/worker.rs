@@ -20,6 +20,7 @@ pub mod validate;
 
 use std::{collections::BTreeMap, net::IpAddr, time::Duration};
 
+use spanwire_dataplane::probe::Target;
 use spanwire_engine::{
     GatewayName, LinkId, NetworkName, WorkerStatus,
     port::{Devices, LocalStore, WorkerStore},
@@ -32,7 +33,6 @@ use crate::{
     resolver::Resolver,
 };
 use identity::Identity;
-use targets::Target;
 
 /// How long one call to a store may take.
 pub const STORE_LIMIT: Duration = Duration::from_secs(10);

@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use spanwire_dataplane::{
     key::SecretKey,
     local::{LocalDevices, Options},
+    probe::Target,
 };
 use spanwire_engine::{LinkId, worker::Evidence};
 use tokio::time::timeout;
 
-use super::{Facts, HOST_LIMIT, HostFacts, Probes, targets::Target};
+use super::{Facts, HOST_LIMIT, HostFacts, Probes};
 use crate::cli::WorkerArgs;
 
 /// Opens the host with what the command line says of it.

@@ -109,13 +109,17 @@ impl Setting {
         trigger.watch(&mut tasks, "host", devices.changes()?);
         let resolver = Resolver::start(&mut tasks, SystemLookup);
         trigger.watch(&mut tasks, "resolver", resolver.clone());
-        let probes = Probing::start(&self.args, &trigger, &mut tasks)?;
+        let probes = Probing::start(&self.args);
         let mut worker = self.worker(control, identity, devices, probes, resolver)?;
         trigger.watch(&mut tasks, "local store", worker.ports.local.watch()?);
         if self.args.rhythm.once {
-            worker.ports.probes.first_evidence(&worker.ports.local).await;
+            let first = worker.ports.probes.first_evidence(&worker.ports.local).await;
+            if let Err(fault) = first {
+                return Ok(self.say(&Verdict::of(Outcome::failed(fault))));
+            }
             return Ok(self.say(&driver::once(&mut worker, stop).await));
         }
+        worker.ports.probes.watch(&trigger, &mut tasks);
         tracing::info!(gateway = %self.args.gateway, control = %self.args.control, "the worker acts");
         driver::run(&mut worker, &trigger, Cadence { resync: self.args.rhythm.resync }, stop).await;
         Ok(ExitCode::SUCCESS)

@@ -12,8 +12,9 @@ use spanwire::{
     clock::Clock,
     driver::Reconciler as _,
     resolver::Resolver,
-    worker::{Ports, Probes, Worker, identity::Identity, targets},
+    worker::{Ports, Probes, Worker, identity::Identity},
 };
+use spanwire_dataplane::probe::Target;
 use spanwire_engine::{
     Gateway, GatewayFacts, GatewayName, Intent, LinkId, LinkRole, Listener, Meta, NetworkName, PublicKey,
     Stored, Topology, Transit, WorkerStatus,
@@ -24,11 +25,11 @@ use spanwire_engine::{
 #[derive(Clone, Default)]
 pub(crate) struct ProbesTwin(
     pub(crate) Arc<Mutex<BTreeMap<LinkId, Evidence>>>,
-    pub(crate) Arc<Mutex<Vec<targets::Target>>>,
+    pub(crate) Arc<Mutex<Vec<Target>>>,
 );
 
 impl Probes for ProbesTwin {
-    fn set_targets(&self, targets: Vec<targets::Target>) {
+    fn set_targets(&self, targets: Vec<Target>) {
         *self.1.lock().unwrap() = targets;
     }
     fn evidence(&self) -> BTreeMap<LinkId, Evidence> {
