@@ -70,7 +70,7 @@ pub struct Change {
     pub started: BootTime,
 }
 
-/// The four phases of a change (design §5). A change of topology has no `Demoting`.
+/// The four phases of a change (design §5). One that changes nothing is skipped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Phase {
     /// Links to what is new, beside the old ones.

@@ -31,6 +31,7 @@ pub fn lags(context: &Context<'_>, change: &Change, stage: &Stage) -> Vec<Lag> {
         Phase::Adding => reader.adding(change, &members),
         Phase::Switching if of_topology => reader.topology_switching(change, &members),
         Phase::Switching => reader.switching(change, &members),
+        Phase::Demoting if of_topology => reader.topology_demoting(change, &members),
         Phase::Demoting => reader.demoting(change, &members),
         Phase::Removing => reader.removing(&members),
     }
@@ -182,7 +183,7 @@ impl Reader<'_> {
         self.lags
     }
 
-    /// Both ends of all links of the new kind are connected, and each new hub acts as one.
+    /// Both ends of all links of the new kind are connected, and each new hub acts as one and routes over its downlinks.
     fn topology_adding(mut self, change: &Change, members: &[GatewayName]) -> Vec<Lag> {
         self.want_confirmed(members);
         for member in members {
@@ -195,6 +196,24 @@ impl Reader<'_> {
         for hub in members.iter().filter(|member| change.to.hubs.contains(member)) {
             if confirmed(self.context, hub).and_then(|status| status.role) != Some(Role::Hub) {
                 self.lag(hub, "it does not act as a hub yet".to_owned());
+            }
+            for member in members.iter().filter(|member| *member != hub) {
+                if !self.carries(hub, member, LinkRole::Downlink) {
+                    self.lag(member, format!("{hub} has no active route to it over its downlink"));
+                }
+            }
+        }
+        self.lags
+    }
+
+    /// An old hub has moved its own traffic to the mesh links, now that nobody sends through it.
+    fn topology_demoting(mut self, change: &Change, members: &[GatewayName]) -> Vec<Lag> {
+        self.want_confirmed(members);
+        for hub in members.iter().filter(|member| self.stage.demoted.contains(member)) {
+            for peer in members.iter().filter(|peer| *peer != hub) {
+                if !self.new_roles(change, hub, peer).is_empty() && !self.carries(hub, peer, LinkRole::Mesh) {
+                    self.lag(hub, format!("its route to {peer} is not on the mesh link"));
+                }
             }
         }
         self.lags
@@ -220,6 +239,8 @@ impl Reader<'_> {
         for member in members {
             let peers = members.iter().filter(|peer| *peer != member);
             match (change.to.topology, change.to.hubs.first()) {
+                // An old hub forwards over its downlinks until they go.
+                (Topology::Mesh, _) if self.stage.hubs.contains(member) => {}
                 (Topology::Mesh, _) | (Topology::HubSpoke, None) => {
                     for peer in peers {
                         let linkable = !self.new_roles(change, member, peer).is_empty();

@@ -44,24 +44,18 @@ impl Stage {
         if *phase == Phase::Removing {
             return Self { kept: union, ..Self::rest(to) };
         }
+        let lacking: Vec<GatewayName> = union.iter().filter(|hub| !to.hubs.contains(hub)).cloned().collect();
+        let demoted = if *phase == Phase::Demoting { lacking.clone() } else { Vec::new() };
         if from.topology != to.topology {
             let topology = if *phase == Phase::Adding { from.topology } else { to.topology };
-            return Self {
-                topology,
-                hubs: union.clone(),
-                demoted: Vec::new(),
-                mesh_links: true,
-                kept: union,
-            };
+            return Self { topology, hubs: union.clone(), demoted, mesh_links: true, kept: union };
         }
-        let lacking: Vec<GatewayName> = union.iter().filter(|hub| !to.hubs.contains(hub)).cloned().collect();
         let hubs = match phase {
             Phase::Adding => union.clone(),
             Phase::Switching | Phase::Demoting | Phase::Removing => {
                 to.hubs.iter().chain(&lacking).cloned().collect()
             }
         };
-        let demoted = if *phase == Phase::Demoting { lacking } else { Vec::new() };
         Self { topology: to.topology, hubs, demoted, mesh_links: false, kept: union }
     }
 

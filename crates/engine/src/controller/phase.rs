@@ -136,7 +136,6 @@ fn edited(change: Change, target: &Published, now: &Now) -> Change {
 fn next(change: &Change) -> Option<Phase> {
     match change.phase {
         Phase::Adding => Some(Phase::Switching),
-        Phase::Switching if change.from.topology != change.to.topology => Some(Phase::Removing),
         Phase::Switching => Some(Phase::Demoting),
         Phase::Demoting => Some(Phase::Removing),
         Phase::Removing => None,

@@ -96,10 +96,10 @@ fn hub_wide(links: &Links<'_>, holder: Option<&Key>) -> Option<Key> {
 fn exact(links: &Links<'_>, wide_works: bool, peer: &GatewayName) -> Option<Key> {
     let role = links.desired.role();
     let mesh_first = links.desired.mesh_routes();
-    let order = if mesh_first {
-        [LinkRole::Mesh, LinkRole::Downlink, LinkRole::Uplink]
-    } else {
-        [LinkRole::Downlink, LinkRole::Mesh, LinkRole::Uplink]
+    // What a hub forwards has a source that the other end accepts on its uplink and not on a mesh link.
+    let order = match role {
+        Role::Hub => [LinkRole::Downlink, LinkRole::Mesh, LinkRole::Uplink],
+        Role::Spoke => [LinkRole::Mesh, LinkRole::Downlink, LinkRole::Uplink],
     };
     let keys = order.into_iter().map(|role| (peer.clone(), role));
     let rows = keys.filter_map(|key| links.row(&key).map(|row| (key, row)));

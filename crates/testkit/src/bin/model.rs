@@ -3,7 +3,7 @@
 use std::{process::ExitCode, time::Instant};
 
 use clap::Parser;
-use spanwire_engine::OnTimeout;
+use spanwire_engine::{LinkRole, OnTimeout};
 use spanwire_testkit::model::{Outcome, Rule, Setup, explore};
 
 /// Explore every interleaving of a hub change or a change of topology with the real engine.
@@ -12,6 +12,12 @@ struct Arguments {
     /// Lists of hubs between which the declaration is edited, by gateway number: `0 1` is A and B, `0,2` A with standby C.
     #[arg(long, num_args = 1.., default_values = ["0", "1"])]
     hubs: Vec<String>,
+    /// Members of each of those declarations, by gateway number; absent: everybody.
+    #[arg(long, num_args = 1..)]
+    members: Vec<String>,
+    /// Edits go to later declarations only.
+    #[arg(long)]
+    forward: bool,
     /// How many gateways there are (2 to 5).
     #[arg(long, default_value_t = 3)]
     gateways: usize,
@@ -39,6 +45,9 @@ struct Arguments {
     /// Two gateways that never connect anew, as `0,2`.
     #[arg(long, value_delimiter = ',', num_args = 2)]
     blocked: Vec<usize>,
+    /// Of these two only links of this role.
+    #[arg(long)]
+    blocked_role: Option<LinkRole>,
     /// onTimeout is Hold.
     #[arg(long)]
     hold: bool,
@@ -50,25 +59,30 @@ struct Arguments {
     limit: usize,
 }
 
+fn numbers(list: &str) -> Vec<usize> {
+    list.split(',').filter_map(|number| number.parse().ok()).collect()
+}
+
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let mut setup = if arguments.to_hub || arguments.to_mesh {
         Setup::topology(arguments.gateways, arguments.to_mesh)
     } else {
-        let lists: Vec<Vec<usize>> = arguments
-            .hubs
-            .iter()
-            .map(|list| list.split(',').filter_map(|hub| hub.parse().ok()).collect())
-            .collect();
+        let lists: Vec<Vec<usize>> = arguments.hubs.iter().map(|list| numbers(list)).collect();
         let slices: Vec<&[usize]> = lists.iter().map(Vec::as_slice).collect();
         Setup::hub_change(arguments.gateways, &slices)
     };
+    for (declaration, members) in setup.declarations.iter_mut().zip(&arguments.members) {
+        declaration.members = numbers(members);
+    }
+    setup.forward = arguments.forward;
     setup.edits = arguments.edits;
     setup.faults = arguments.faults;
     setup.restarts = arguments.restarts;
     setup.times = arguments.times;
     setup.dead = arguments.dead;
     setup.blocked = arguments.blocked.first().copied().zip(arguments.blocked.get(1).copied());
+    setup.blocked_role = arguments.blocked_role;
     setup.on_timeout = if arguments.hold { OnTimeout::Hold } else { OnTimeout::Proceed };
     setup.without = arguments.without;
     setup.limit = arguments.limit;

@@ -142,9 +142,7 @@ impl<'a> Hosts<'a> {
             state.host.evidence = self.evidence(me, &state, sessions, amnesia);
             let desired = worker::desire(&self.situation(me, &view, &state));
             let plan = worker::plan(&desired, &state.recorded, &state.host, &now(clock));
-            let steps: Vec<Step> =
-                plan.steps.into_iter().filter(|step| !self.is_skipped(me, &view, step)).collect();
-            let Some(step) = steps.first() else { break };
+            let Some(step) = plan.steps.first() else { break };
             visible = is_visible(step);
             apply(&mut state, step, Setup::key(me));
             taken += 1;
@@ -224,14 +222,6 @@ impl<'a> Hosts<'a> {
         }
         status.conditions.clear();
         self.reports.id(status)
-    }
-
-    /// Steps that a worker without the rule never takes, because it did the same at once.
-    fn is_skipped(&self, me: usize, view: &WorkerView, step: &Step) -> bool {
-        let intent = view.intents.get(&self.network).map(|(stored, _)| &stored.value);
-        let first = intent.is_some_and(|intent| intent.hubs.first() == Some(&self.names[me]));
-        let wide = matches!(step, Step::Host(HostStep::RemoveRoute { kind: RouteKind::Wide, .. }));
-        self.setup.without == Some(Rule::TrunkOnly) && first && wide
     }
 
     /// What a worker does at once, on seeing an intent, when a rule of order is switched off.

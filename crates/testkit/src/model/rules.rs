@@ -4,7 +4,8 @@
 use std::str::FromStr;
 
 use spanwire_engine::{
-    LinkState, PeerStatus, Phase, Reason, Role, RouteState, WorkerStatus, port::IntentView, topology,
+    LinkRole, LinkState, PeerStatus, Phase, Reason, Role, RouteState, WorkerStatus, port::IntentView,
+    topology,
 };
 
 /// A rule that is switched off.
@@ -92,7 +93,7 @@ fn perfect(view: &IntentView) -> WorkerStatus {
     for peer in intent.peers.iter().flatten() {
         let Ok(name) = peer.parse() else { continue };
         for role in topology::roles(&intent.gateway, &name, &intent.hubs, intent.mesh_links) {
-            let is_uplink = role == spanwire_engine::LinkRole::Uplink;
+            let is_uplink = role == LinkRole::Uplink;
             uplinks += usize::from(is_uplink);
             let active = if is_uplink { uplinks == 1 && intent.role() == Role::Spoke } else { true };
             peers.push(row(peer, role, active));
@@ -106,7 +107,7 @@ fn perfect(view: &IntentView) -> WorkerStatus {
     }
 }
 
-fn row(peer: &str, role: spanwire_engine::LinkRole, active: bool) -> PeerStatus {
+fn row(peer: &str, role: LinkRole, active: bool) -> PeerStatus {
     PeerStatus {
         peer: peer.to_owned(),
         role: Some(role),

@@ -126,8 +126,7 @@ impl Search<'_> {
             for (role, peer) in fib.accepts.keys().copied() {
                 let bit = session(me, peer, role);
                 let dialler = role == LinkRole::Uplink || (role != LinkRole::Downlink && me < peer);
-                let blocked =
-                    self.setup.blocked.is_some_and(|(a, b)| (a, b) == (me, peer) || (b, a) == (me, peer));
+                let blocked = self.setup.is_blocked(me, peer, role);
                 let dead = self.setup.is_dead(me) || self.setup.is_dead(peer);
                 if !dialler || world.sessions & bit != 0 || (!starting && (dead || blocked)) {
                     continue;
@@ -152,12 +151,12 @@ impl Search<'_> {
     }
 
     /// What somebody or bad luck does, within the budgets.
-    fn disturbances(&mut self, world: &World, quiet: bool) -> Vec<(String, World)> {
+    fn disturbances(&mut self, world: &World) -> Vec<(String, World)> {
         let mut next = Vec::new();
         if world.edits > 0 {
             for declaration in 0..self.setup.declarations.len() {
                 let Ok(to) = u8::try_from(declaration) else { continue };
-                if to == world.declaration {
+                if to == world.declaration || (self.setup.forward && to < world.declaration) {
                     continue;
                 }
                 let control = self.controller.rash_edit(world.control, declaration);
@@ -178,12 +177,6 @@ impl Search<'_> {
                 next.push((format!("{}'s worker restarts", self.names[me]), then));
             }
         }
-        if world.times > 0 && quiet {
-            next.push((
-                "connectTimeout passes".to_owned(),
-                World { times: world.times - 1, clock: world.clock + 1, ..*world },
-            ));
-        }
         next
     }
 
@@ -197,13 +190,15 @@ impl Search<'_> {
             }
             let mut next = self.ordinary(&world, false);
             let quiet = next.is_empty();
-            next.extend(self.disturbances(&world, quiet));
-            if quiet && world.times == 0 {
-                ends += 1;
-                if let Some(what) = self.wedged(&world) {
-                    return violation(what, &world, &seen);
-                }
+            let wedged = if quiet { self.wedged(&world) } else { None };
+            if world.times > 0 && wedged.is_some() {
+                let then = World { times: world.times - 1, clock: world.clock + 1, ..world };
+                next.push(("connectTimeout passes".to_owned(), then));
+            } else if let Some(what) = wedged {
+                return violation(what, &world, &seen);
             }
+            ends += usize::from(quiet);
+            next.extend(self.disturbances(&world));
             for (event, then) in next {
                 if let std::collections::hash_map::Entry::Vacant(entry) = seen.entry(then) {
                     entry.insert(Some((world, event)));
@@ -221,7 +216,15 @@ impl Search<'_> {
     fn fault(&mut self, world: &World) -> Option<String> {
         let fibs: Vec<std::rc::Rc<Fib>> =
             (0..self.setup.gateways).map(|me| self.hosts.fib(world.local[me])).collect();
-        let unbroken = world.faults == self.setup.faults;
+        // Proceed goes on without a link that never comes: what only it could carry is lost, as declared.
+        let given_up = world.times != self.setup.times
+            && self.setup.blocked.is_some()
+            && self.setup.blocked_role.is_none()
+            && self.setup.on_timeout == spanwire_engine::OnTimeout::Proceed;
+        // With a dead hub there is nothing to lose before the change is over.
+        let given_up =
+            given_up || self.setup.dead.is_some_and(|dead| self.setup.declarations[0].hubs.contains(&dead));
+        let unbroken = world.faults == self.setup.faults && !given_up;
         let setup = self.setup;
         for from in (0..setup.gateways).filter(|from| setup.is_steady(*from)) {
             for to in (0..setup.gateways).filter(|to| *to != from) {
@@ -254,6 +257,8 @@ impl Search<'_> {
                 return Ok(());
             }
             let Some((role, peer)) = fibs[at].out[to] else { return Err(Lost::At(at, "no route")) };
+            let over_uplink = role == LinkRole::Trunk && self.setup.without == Some(Rule::TrunkOnly);
+            let role = if over_uplink { LinkRole::Uplink } else { role };
             let horizon = self.setup.without != Some(Rule::Horizon);
             if horizon && arrived.is_some_and(|arrived| !may_forward(arrived, role)) {
                 return Err(Lost::At(at, "the horizon"));

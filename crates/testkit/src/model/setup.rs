@@ -32,6 +32,8 @@ pub struct Setup {
     pub declarations: Vec<Declaration>,
     /// How many edits may be made.
     pub edits: u8,
+    /// Edits go to later declarations only.
+    pub forward: bool,
     /// How many times a connected link may break (it may come back).
     pub faults: u8,
     /// How many times a worker may be restarted, losing all evidence.
@@ -42,6 +44,8 @@ pub struct Setup {
     pub dead: Option<usize>,
     /// Two gateways between which no new link ever connects.
     pub blocked: Option<(usize, usize)>,
+    /// Of these two only links of this role; `None`: of every role.
+    pub blocked_role: Option<LinkRole>,
     /// What happens at a time-out.
     pub on_timeout: OnTimeout,
     /// A rule that is switched off.
@@ -57,11 +61,13 @@ impl Setup {
             gateways,
             declarations,
             edits: 1,
+            forward: false,
             faults: 0,
             restarts: 0,
             times: 0,
             dead: None,
             blocked: None,
+            blocked_role: None,
             on_timeout: OnTimeout::Proceed,
             without: None,
             limit: 5_000_000,
@@ -93,6 +99,11 @@ impl Setup {
     /// Alive, and a member in every declaration.
     pub(super) fn is_steady(&self, index: usize) -> bool {
         !self.is_dead(index) && self.declarations.iter().all(|declared| declared.members.contains(&index))
+    }
+
+    pub(super) fn is_blocked(&self, a: usize, b: usize, role: LinkRole) -> bool {
+        self.blocked.is_some_and(|pair| pair == (a, b) || pair == (b, a))
+            && self.blocked_role.is_none_or(|blocked| blocked == role)
     }
 
     pub(super) fn name(&self, index: usize) -> GatewayName {
