@@ -94,12 +94,9 @@ impl ProbeSocket {
             }
         };
         let address = SockaddrStorage::from(remote);
-        let send = || {
-            let sent =
-                sendmsg(self.0.as_raw_fd(), &parts, &[control], MsgFlags::MSG_DONTWAIT, Some(&address));
-            sent.map(drop).map_err(io::Error::from)
-        };
-        self.0.try_io(Interest::WRITABLE, send)
+        // Not through the runtime: it would hold a socket that was just opened for one that cannot send.
+        sendmsg(self.0.as_raw_fd(), &parts, &[control], MsgFlags::MSG_DONTWAIT, Some(&address))?;
+        Ok(())
     }
 }
 

@@ -65,6 +65,8 @@ pub(crate) struct Due {
 #[derive(Debug, Clone)]
 pub(crate) struct LinkProbe {
     timing: Timing,
+    /// Where in each interval this link's rounds start, so that many links do not ask at once.
+    phase: Duration,
     /// Number of the round that is open or was last.
     round: u64,
     /// Start of that round.
@@ -87,9 +89,10 @@ pub(crate) struct LinkProbe {
 impl LinkProbe {
     /// The first round starts at `start`; `round` is its number, which no other round of the peer may have had. `lost`:
     /// the link worked once, and did not when it was last judged.
-    pub(crate) fn new(timing: Timing, start: Duration, round: u64, lost: bool) -> Self {
+    pub(crate) fn new(timing: Timing, start: Duration, phase: Duration, round: u64, lost: bool) -> Self {
         Self {
             timing,
+            phase,
             round,
             started: start,
             asked: 0,
@@ -126,10 +129,22 @@ impl LinkProbe {
     /// When [`LinkProbe::poll`] has something to do.
     pub(crate) fn next(&self) -> Duration {
         if self.answered {
-            return self.started + self.timing.interval;
+            return self.next_start();
         }
         let end = self.started + self.window();
-        if self.asked < self.questions() { end.min(self.started + self.timing.resend * self.asked) } else { end }
+        if self.asked < self.questions() {
+            end.min(self.started + self.timing.resend * self.asked)
+        } else {
+            end
+        }
+    }
+
+    /// The first moment of this link's phase after the start of the round.
+    fn next_start(&self) -> Duration {
+        let interval = self.timing.interval.as_millis().max(1);
+        let since = self.started.as_millis() + interval - self.phase.as_millis() % interval;
+        let ahead = interval - since % interval;
+        self.started + Duration::from_millis(u64::try_from(ahead).unwrap_or(u64::MAX))
     }
 
     fn hurried(&self) -> bool {
@@ -160,7 +175,10 @@ impl LinkProbe {
                 due.missed = true;
             }
             // A link that is down is asked at the common interval: there is nothing to lose by waiting.
-            let pause = self.up == Some(false) && !self.hurried() && !slept && self.timing.interval > self.timing.window;
+            let pause = self.up == Some(false)
+                && !self.hurried()
+                && !slept
+                && self.timing.interval > self.timing.window;
             self.open(if pause { now + self.timing.interval - self.timing.window } else { now });
         }
         if now >= self.next() {

@@ -20,7 +20,13 @@ struct Simulation {
 impl Simulation {
     fn new(loss: f64, lost: bool) -> Self {
         Self {
-            probe: LinkProbe::new(Timing::default(), Duration::from_millis(30), 1, lost),
+            probe: LinkProbe::new(
+                Timing::default(),
+                Duration::from_millis(30),
+                Duration::from_millis(370),
+                1,
+                lost,
+            ),
             now: Duration::ZERO,
             loss,
             seed: 0x9e37_79b9_7f4a_7c15,

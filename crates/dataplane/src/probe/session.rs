@@ -1,0 +1,188 @@
+//! Asks all links and hears their answers, on one task. It refuses to wake up for each link: what is due within one tick
+//! is done together.
+
+mod ask;
+mod look;
+
+use std::{
+    collections::BTreeMap,
+    net::IpAddr,
+    time::{Duration, Instant},
+};
+
+use spanwire_engine::{DeviceName, LinkId, worker::Evidence};
+use tokio::{
+    sync::{mpsc, watch},
+    time::sleep_until,
+};
+
+use super::{
+    evidence::Silent,
+    prober::{ProberConfig, Target},
+    state::LinkProbe,
+};
+use ask::{Heard, Sockets};
+use look::{Look, Seen};
+
+/// Moments are rounded up to this.
+const TICK: Duration = Duration::from_millis(25);
+/// How often peers that do not answer are looked up at their device.
+const LOOK: Duration = Duration::from_secs(2);
+
+/// One link's state.
+struct Link {
+    target: Target,
+    probe: LinkProbe,
+    silent: Silent,
+}
+
+struct Session {
+    config: ProberConfig,
+    start: Instant,
+    links: BTreeMap<LinkId, Link>,
+    /// Whose answer it is, by device and address.
+    by_address: BTreeMap<(DeviceName, IpAddr), LinkId>,
+    sockets: Sockets,
+    look: Look,
+    looked: Duration,
+    made: u32,
+    publish: watch::Sender<BTreeMap<LinkId, Evidence>>,
+}
+
+/// Runs until the handle is gone.
+pub(super) async fn run(
+    config: ProberConfig,
+    mut targets: mpsc::UnboundedReceiver<Vec<Target>>,
+    publish: watch::Sender<BTreeMap<LinkId, Evidence>>,
+) {
+    let (heard, mut answers) = mpsc::channel(1024);
+    let (seen, mut looks) = mpsc::channel(4);
+    let mut session = Session {
+        look: Look::new(&config, seen),
+        config,
+        start: Instant::now(),
+        links: BTreeMap::new(),
+        by_address: BTreeMap::new(),
+        sockets: Sockets::new(heard),
+        looked: Duration::ZERO,
+        made: 0,
+        publish,
+    };
+    loop {
+        let wake = session.next_wake();
+        tokio::select! {
+            biased;
+            wanted = targets.recv() => match wanted {
+                Some(wanted) => session.set_targets(wanted),
+                None => return,
+            },
+            Some(answer) = answers.recv() => session.hear(&answer),
+            Some(seen) = looks.recv() => session.see(&seen),
+            () = sleep_until(wake.into()) => session.tick(),
+        }
+        session.tell();
+    }
+}
+
+impl Session {
+    fn now(&self) -> Duration {
+        self.start.elapsed()
+    }
+
+    fn next_wake(&self) -> Instant {
+        let next = self.links.values().flat_map(|link| [Some(link.probe.next()), link.probe.settles_at()]);
+        let next = next.flatten().min().unwrap_or(Duration::from_secs(3600) + self.now());
+        let tick = TICK.as_millis();
+        let rounded = next.as_millis().div_ceil(tick) * tick;
+        self.start + Duration::from_millis(u64::try_from(rounded).unwrap_or(u64::MAX))
+    }
+
+    fn set_targets(&mut self, targets: Vec<Target>) {
+        let mut before = std::mem::take(&mut self.links);
+        self.by_address.clear();
+        for target in targets {
+            let kept = before.remove(&target.link).filter(|link| {
+                let Target { link: _, device, local, remote, connected_once: _, lost: _ } = &link.target;
+                *device == target.device && *local == target.local && *remote == target.remote
+            });
+            let link = kept.unwrap_or_else(|| self.begin(&target));
+            self.by_address.insert((target.device.clone(), target.remote), target.link.clone());
+            self.links.insert(target.link.clone(), link);
+        }
+        let devices: Vec<&DeviceName> = self.links.values().map(|link| &link.target.device).collect();
+        self.sockets.keep(&devices);
+    }
+
+    fn begin(&mut self, target: &Target) -> Link {
+        self.made = self.made.wrapping_add(1);
+        // Multiples of the golden ratio spread any number of links evenly.
+        let phase = self.config.timing.interval.mul_f64(f64::from(self.made) * 0.618_034 % 1.0);
+        let mut round = [0u8; 8];
+        if let Err(error) = getrandom::fill(&mut round) {
+            tracing::warn!(%error, "probes start at a number that can be foreseen");
+        }
+        let lost = target.connected_once && target.lost;
+        let round = u64::from_ne_bytes(round);
+        let probe = LinkProbe::new(self.config.timing, self.now(), phase, round, lost);
+        Link { target: target.clone(), probe, silent: Silent::default() }
+    }
+
+    /// Asks whatever is due, and looks at the devices of peers that do not answer.
+    fn tick(&mut self) {
+        let now = self.now();
+        for link in self.links.values_mut() {
+            if link.probe.poll(now).ask {
+                self.sockets.ask(
+                    &link.target,
+                    link.probe.round(),
+                    link.probe.last_answer().map(|at| now - at),
+                );
+            }
+            link.probe.settle(now);
+        }
+        let silent: Vec<&Target> =
+            self.links.values().filter(|link| link.probe.misses() > 0).map(|link| &link.target).collect();
+        if !silent.is_empty() && now >= self.looked + LOOK {
+            self.looked = now;
+            self.look.start(&silent);
+        }
+    }
+
+    fn hear(&mut self, answer: &Heard) {
+        let now = self.now();
+        let Heard { device, remote, sequence } = answer;
+        let link = self.by_address.get(&(device.clone(), *remote)).and_then(|id| self.links.get_mut(id));
+        if let Some(link) = link {
+            link.probe.answer(now, *sequence);
+        }
+    }
+
+    fn see(&mut self, seen: &Seen) {
+        let now = self.now();
+        let Seen { link, counters, heard } = seen;
+        let Some(link) = self.links.get_mut(link) else { return };
+        if let Some(counters) = counters {
+            link.silent.counters(now, *counters);
+        }
+        if let Some(age) = heard {
+            link.silent.heard(now, *age);
+        }
+    }
+
+    /// Publishes what is known, if it is other than before.
+    fn tell(&self) {
+        let now = self.now();
+        let known = self.links.iter().filter_map(|(id, link)| {
+            let probed = link.probe.evidence(now, link.silent.one_way(now));
+            let received = link.silent.connected(now, link.probe.is_answered());
+            let evidence = probed.filter(|evidence| evidence.is_connected()).or(received).or(probed)?;
+            Some((id.clone(), evidence))
+        });
+        let known: BTreeMap<LinkId, Evidence> = known.collect();
+        self.publish.send_if_modified(|published| {
+            let changed = *published != known;
+            *published = known;
+            changed
+        });
+    }
+}
