@@ -1,5 +1,7 @@
-//! Strict reverse-path filtering of all interfaces (`conf.all.rp_filter` 1) would hold for our devices too: it moves to
+//! Reverse-path filtering of all interfaces (`conf.all.rp_filter` 1 or 2) would hold for our devices too: it moves to
 //! each interface that is not ours, and back on an uninstall. It refuses to weaken the filter of any other interface.
+//!
+//! Strict or loose, it drops what a link carries before its routes stand: the way back is an unreachable route then.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -18,11 +20,13 @@ use super::Error;
 struct Note {
     /// The boot that the values belong to.
     boot: String,
+    /// Value of `all` before.
+    all: String,
     /// Value before, by interface (and `default`).
     before: BTreeMap<String, String>,
 }
 
-const STRICT: &str = "1";
+const OFF: &str = "0";
 
 fn key(interface: &str) -> String {
     format!("ipv4/conf/{interface}/rp_filter")
@@ -34,23 +38,23 @@ fn note_path(run_dir: &Path) -> PathBuf {
 
 /// Moves the filter if need be. Returns what was changed, for people.
 pub(super) fn loosen(run_dir: &Path, ours: &BTreeSet<String>) -> Result<Vec<String>, Error> {
-    if sysctl::get(&key("all")).map_err(Error::Switch)?.as_deref() != Some(STRICT) {
-        return Ok(Vec::new());
-    }
-    let mut note = Note { boot: boot_id(), before: BTreeMap::new() };
+    let all = sysctl::get(&key("all")).map_err(Error::Switch)?;
+    let Some(all) = all.filter(|all| all != OFF) else { return Ok(Vec::new()) };
+    let mut note = Note { boot: boot_id(), all, before: BTreeMap::new() };
     for interface in sysctl::names("ipv4/conf").map_err(Error::Switch)? {
         if interface != "all" && !ours.contains(&interface) {
             let value = sysctl::get(&key(&interface)).map_err(Error::Switch)?;
-            note.before.extend(value.filter(|value| value == "0").map(|value| (interface, value)));
+            // The kernel uses the larger of the two values.
+            note.before.extend(value.filter(|value| *value < note.all).map(|value| (interface, value)));
         }
     }
     keep(run_dir, &note)?;
     let mut changed = Vec::new();
     for interface in note.before.keys() {
-        set(interface, STRICT, &mut changed)?;
+        set(interface, &note.all, &mut changed)?;
     }
     // Last, so that no interface is without its filter in between.
-    set("all", "0", &mut changed)?;
+    set("all", OFF, &mut changed)?;
     Ok(changed)
 }
 
@@ -66,11 +70,11 @@ pub(super) fn undo(run_dir: &Path) -> Result<Vec<String>, Error> {
     let note: Note = serde_json::from_str(&text).map_err(|error| fault(io::Error::other(error)))?;
     let mut changed = Vec::new();
     if note.boot == boot_id() {
-        if sysctl::get(&key("all")).map_err(Error::Switch)?.as_deref() == Some("0") {
-            set("all", STRICT, &mut changed)?;
+        if sysctl::get(&key("all")).map_err(Error::Switch)?.as_deref() == Some(OFF) {
+            set("all", &note.all, &mut changed)?;
         }
         for (interface, before) in &note.before {
-            if sysctl::get(&key(interface)).map_err(Error::Switch)?.as_deref() == Some(STRICT) {
+            if sysctl::get(&key(interface)).map_err(Error::Switch)?.as_ref() == Some(&note.all) {
                 set(interface, before, &mut changed)?;
             }
         }

@@ -37,7 +37,7 @@ pub(super) fn stand(device: &DeviceName) -> Result<bool, Error> {
             return Ok(false);
         }
     }
-    Ok(sysctl::get("ipv4/conf/all/rp_filter")?.is_none_or(|all| all != "1"))
+    Ok(sysctl::get("ipv4/conf/all/rp_filter")?.is_none_or(|all| all == "0"))
 }
 
 impl LocalDevices {
