@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeMap,
     fs,
+    net::IpAddr,
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
     time::{Duration, Instant},
@@ -16,7 +17,7 @@ use spanwire_testkit::{
 /// The program under test.
 pub(crate) const SPANWIRE: &str = env!("CARGO_BIN_EXE_spanwire");
 /// How long anything may take here.
-pub(crate) const LIMIT: Duration = Duration::from_secs(60);
+pub(crate) const LIMIT: Duration = Duration::from_secs(40);
 
 /// Hosts, store and processes. Dropping it ends and removes all.
 pub(crate) struct Fleet {
@@ -30,6 +31,7 @@ pub(crate) struct Member {
     pub(crate) host: Host,
     pub(crate) folder: PathBuf,
     control: PathBuf,
+    inside: IpAddr,
     _dataplane: Process,
 }
 
@@ -65,13 +67,14 @@ impl Fleet {
         let mut members = Vec::new();
         for (name, number) in [("hub-a", 1), ("spoke-1", 2)] {
             let host = lab.host(name).unwrap();
-            host.add_address("lo", format!("10.71.{number}.1/24").parse().unwrap()).unwrap();
+            let inside: ipnet::IpNet = format!("10.71.{number}.1/24").parse().unwrap();
+            host.add_address("lo", inside).unwrap();
             let text = format!(
                 "apiVersion: spanwire.dev/v1alpha1\nkind: Gateway\nmetadata:\n  name: {name}\nspec:\n  subnets: \
                  [10.71.{number}.0/24]\n"
             );
             write(&control.join(format!("gateways/{name}.yaml")), &text);
-            members.push(Member::new(host, folder.path().join(name), control.clone()));
+            members.push(Member::new(host, folder.path().join(name), control.clone(), inside.addr()));
         }
         let fleet = Self { members, folder, _lab: lab };
         fleet.declare("hub-spoke\n  hub: hub-a");
@@ -116,7 +119,8 @@ impl Fleet {
             if runs.iter().all(|run| run.code == 0 && run.writes().is_empty()) {
                 return;
             }
-            assert!(Instant::now() < end, "still not done: {runs:#?}");
+            let more = || self.members.iter().map(Member::state).collect::<Vec<_>>().join("\n");
+            assert!(Instant::now() < end, "still not done: {runs:#?}\n{}", more());
         }
     }
 
@@ -132,11 +136,11 @@ impl Fleet {
 }
 
 impl Member {
-    fn new(host: Host, folder: PathBuf, control: PathBuf) -> Self {
+    fn new(host: Host, folder: PathBuf, control: PathBuf, inside: IpAddr) -> Self {
         fs::create_dir_all(&folder).unwrap();
         let arguments = ["dataplane".into(), "--socket".into(), folder.join("dataplane.sock").into()];
         let dataplane = start(Some(&host), &folder.join("dataplane.log"), arguments.into());
-        Self { host, folder, control, _dataplane: dataplane }
+        Self { host, folder, control, inside, _dataplane: dataplane }
     }
 
     /// The command line of this worker.
@@ -168,6 +172,30 @@ impl Member {
     pub(crate) fn start(&self) -> Process {
         let arguments = self.arguments(&[]).into_iter().map(Into::into).collect();
         start(Some(&self.host), &self.folder.join("running.log"), arguments)
+    }
+
+    /// What there is to see here when something is not as it should be.
+    fn state(&self) -> String {
+        let show = |program, arguments: &[&str]| {
+            self.host.output(program, arguments, "").unwrap_or_else(|error| error.to_string())
+        };
+        let log = fs::read_to_string(self.folder.join("dataplane.log")).unwrap_or_default();
+        let (tunnels, addresses) = (show("wg", &["show"]), show("ip", &["address"]));
+        format!("{}:\n{log}\n{tunnels}\n{addresses}", self.host.name())
+    }
+
+    /// Whether one datagram and its answer get through between the subnets of two hosts within a second.
+    pub(crate) fn reaches(&self, other: &Member) -> bool {
+        let server = other.host.udp_socket((other.inside, 0).into()).unwrap();
+        let client = self.host.udp_socket((self.inside, 0).into()).unwrap();
+        for socket in [&server, &client] {
+            socket.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
+        }
+        let mut buffer = [0; 16];
+        let there = client.send_to(b"there", server.local_addr().unwrap());
+        let arrived = there.and_then(|_| server.recv_from(&mut buffer));
+        let back = arrived.and_then(|(length, from)| server.send_to(&buffer[..length], from));
+        back.and_then(|_| client.recv(&mut buffer)).is_ok_and(|length| &buffer[..length] == b"there")
     }
 
     /// Our devices here, by name.
