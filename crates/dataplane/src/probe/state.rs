@@ -82,6 +82,8 @@ pub(crate) struct LinkProbe {
     up: Option<bool>,
     /// Connected once, and lost since.
     lost: bool,
+    /// The last round counted for nothing.
+    forgiven: bool,
     last_miss: Option<Duration>,
     last_answer: Option<Duration>,
 }
@@ -103,6 +105,7 @@ impl LinkProbe {
             ever_answered: false,
             up: None,
             lost,
+            forgiven: false,
             last_miss: lost.then_some(start),
             last_answer: None,
         }
@@ -169,7 +172,9 @@ impl LinkProbe {
         if self.answered {
             self.open(now);
         } else if now >= self.started + self.window() {
-            let slept = now > self.started + self.window() + LATE;
+            // Once only: a process that is always late would never notice anything.
+            let slept = !self.forgiven && now > self.started + self.window() + LATE;
+            self.forgiven = slept;
             if !slept {
                 self.miss(now);
                 due.missed = true;
@@ -223,6 +228,7 @@ impl LinkProbe {
         let first_since_down = self.up != Some(true);
         self.ever_answered = true;
         self.answered = true;
+        self.forgiven = false;
         self.misses = 0;
         self.answers = self.answers.saturating_add(1);
         self.last_answer = Some(now);

@@ -6,7 +6,7 @@ use std::{
     net::{IpAddr, SocketAddr},
     path::PathBuf,
     pin::Pin,
-    sync::mpsc,
+    sync::{Arc, mpsc},
     thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
@@ -15,10 +15,11 @@ use ipnet::IpNet;
 use spanwire_dataplane::{
     LocalDevices, Options,
     key::SecretKey,
+    probe::{Prober, ProberConfig, Target, Timing},
     process::{ProcessConfig, serve},
 };
 use spanwire_engine::{
-    DeviceId, DeviceName, GatewayName, LinkRole, PublicKey, Transit,
+    DeviceId, DeviceName, GatewayName, LinkId, LinkRole, PublicKey, Transit,
     firewall::{Firewall, NetworkFirewall},
     port::{Devices, Written},
     worker::{DeviceConfig, Host as Observed, HostStep, PeerConfig, RouteKind, TableConfig},
@@ -88,6 +89,26 @@ impl Gateway {
 
     pub(crate) fn observe(&self) -> Observed {
         self.run(|devices| Box::pin(async { devices.observe().await.unwrap() }))
+    }
+
+    /// Probes links from this gateway; `lost`: they worked once and did not when last judged.
+    pub(crate) fn probe(&self, targets: Vec<Target>) -> Arc<Prober> {
+        let control_socket = self.dir.path().join("control.sock");
+        let config =
+            ProberConfig { control_socket, uapi_dir: "/run/wireguard".into(), timing: Timing::default() };
+        self.run(|_| {
+            Box::pin(async move {
+                let prober = Prober::start(config);
+                prober.set_targets(targets);
+                Arc::new(prober)
+            })
+        })
+    }
+
+    pub(crate) fn target(&self, role: LinkRole, peer: &Gateway) -> Target {
+        let link = LinkId { network: "demo".parse().unwrap(), peer: peer.name.clone(), role };
+        let device = link.device().name(&self.name);
+        Target { link, device, local: self.tunnel, remote: peer.tunnel, connected_once: false, lost: false }
     }
 
     pub(crate) fn writes(&self) -> u64 {
@@ -211,7 +232,7 @@ pub(crate) fn wait_for<T>(what: &str, mut done: impl FnMut() -> Option<T>) -> T 
             return value;
         }
         assert!(Instant::now() < deadline, "timed out: {what}");
-        thread::yield_now();
+        thread::park_timeout(Duration::from_millis(5));
     }
 }
 
