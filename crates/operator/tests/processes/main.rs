@@ -1,6 +1,8 @@
 //! The built program on hosts of a network lab, with real devices. The tests refuse to run where no namespaces can be
 //! made, and say so.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+
 mod fleet;
 mod life;
 mod once;
