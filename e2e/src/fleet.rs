@@ -35,20 +35,12 @@ const READY_LIMIT: Duration = Duration::from_secs(60);
 /// Everything that runs. Dropping it ends all of it: first the processes, then the hosts, then the files.
 #[derive(Debug)]
 pub struct Fleet {
-    controller: Controller,
+    controller: Option<Process>,
+    _hasty: Option<Hasty>,
     members: Vec<Member>,
     declared: Declared,
     directory: TempDir,
     _lab: Lab,
-}
-
-/// Who turns the network into intents.
-#[derive(Debug)]
-enum Controller {
-    /// The product.
-    Product(Box<Process>),
-    /// One that leaves a phase out, to show what that phase is for.
-    Hasty(Hasty),
 }
 
 impl Fleet {
@@ -72,15 +64,16 @@ impl Fleet {
         for member in &mut members {
             member.start(&binary, &control)?;
         }
-        let controller = match setup.leave_out {
-            Some(phase) => Controller::Hasty(Hasty::start(&control, phase)?),
-            None => Controller::Product(Box::new(start_controller(&binary, &control, directory.path())?)),
+        let hasty = setup.leave_out.map(|phase| Hasty::start(&control, phase)).transpose()?;
+        let controller = match hasty {
+            Some(_) => None,
+            None => Some(start_controller(&binary, &control, directory.path())?),
         };
         say.line(format!(
             "Started 4 hosts with a worker and a dataplane each, and one controller ({})",
             directory.path().display()
         ));
-        Ok(Self { controller, members, declared, directory, _lab: lab })
+        Ok(Self { controller, _hasty: hasty, members, declared, directory, _lab: lab })
     }
 
     /// The members, in order.
@@ -153,13 +146,13 @@ impl Fleet {
     /// # Errors
     /// One could not be started.
     pub fn crash_and_restart(&mut self) -> Result<()> {
-        if let Controller::Product(controller) = &mut self.controller {
+        if let Some(controller) = &mut self.controller {
             controller.kill().context("killing the controller")?;
         }
         for member in &mut self.members {
             member.kill_worker()?;
         }
-        if let Controller::Product(controller) = &mut self.controller {
+        if let Some(controller) = &mut self.controller {
             controller.restart().context("starting the controller again")?;
         }
         for member in &mut self.members {
@@ -185,11 +178,7 @@ impl Fleet {
 impl Fleet {
     /// All processes of the product.
     fn processes(&self) -> impl Iterator<Item = &Process> {
-        let controller = match &self.controller {
-            Controller::Product(process) => Some(process.as_ref()),
-            Controller::Hasty(_) => None,
-        };
-        self.members.iter().flat_map(Member::processes).chain(controller)
+        self.members.iter().flat_map(Member::processes).chain(&self.controller)
     }
 }
 
