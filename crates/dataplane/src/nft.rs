@@ -85,7 +85,10 @@ impl Filter {
 
     /// Replaces the table in one transaction, reads it back, and leaves the mark by which [`Filter::standing`] knows it.
     pub(crate) async fn replace(&self, firewall: &Firewall) -> Result<(), Error> {
-        self.nft.apply("replace the packet filter table", &render::table(firewall)).await?;
+        let standing = self.nft.list().await?;
+        self.nft
+            .apply("replace the packet filter table", &render::table(firewall, standing.as_ref()))
+            .await?;
         let listing = self.nft.list().await?.ok_or(Error::Vanished)?;
         self.nft.apply("mark the packet filter table", &marker::write(&firewall.digest(), &listing)).await
     }

@@ -7,11 +7,13 @@ use ipnet::IpNet;
 use nftables::{
     expr::Expression,
     schema::{
-        Chain, NfCmd, NfListObject, NfObject, Nftables, Rule, Set, SetFlag, SetType, SetTypeValue, Table,
+        Chain, FlushObject, NfCmd, NfListObject, NfObject, Nftables, Rule, Set, SetFlag, SetType,
+        SetTypeValue, Table,
     },
     stmt::Statement,
     types::{NfChainPolicy, NfChainType, NfFamily, NfHook},
 };
+use serde_json::Value;
 use spanwire_engine::{
     LinkRole, Transit,
     firewall::{Firewall, NetworkFirewall},
@@ -37,11 +39,9 @@ const BEFORE_FILTERS: i32 = -5;
 /// Before the source NAT of others.
 const BEFORE_NAT: i32 = 90;
 
-/// Everything, in an order that needs nothing of before.
-pub(super) fn table(firewall: &Firewall) -> Nftables<'static> {
+/// Everything, after what clears the table that `standing` lists.
+pub(super) fn table(firewall: &Firewall, standing: Option<&Value>) -> Nftables<'static> {
     let mut table = Rendered::default();
-    table.commands.push(NfCmd::Add(NfListObject::Table(own_table())));
-    table.commands.push(NfCmd::Delete(NfListObject::Table(own_table())));
     table.add(NfListObject::Table(own_table()));
     table.base_chain("prerouting", NfChainType::Filter, NfHook::Prerouting, RAW);
     table.base_chain("forward", NfChainType::Filter, NfHook::Forward, BEFORE_FILTERS);
@@ -52,7 +52,39 @@ pub(super) fn table(firewall: &Firewall) -> Nftables<'static> {
     for network in &firewall.networks {
         table.network(network);
     }
-    table.finish()
+    let mut commands = standing.map(|listing| clear(listing, &table.commands)).unwrap_or_default();
+    commands.append(&mut table.commands);
+    Rendered { commands }.finish()
+}
+
+/// Empties the table that stands. Sets that stay are emptied and filled in the same transaction, never deleted: a packet
+/// that is half through the old rules when the new ones take over must still find its device and its prefix, else it
+/// falls to a refusal.
+fn clear(listing: &Value, coming: &[NfCmd<'static>]) -> Vec<NfCmd<'static>> {
+    let stays = |name: &str| {
+        coming.iter().any(|command| matches!(command, NfCmd::Add(NfListObject::Set(set)) if set.name == name))
+    };
+    let objects = || listing.get("nftables").and_then(Value::as_array).into_iter().flatten();
+    let named = |kind: &'static str| {
+        let of_kind = objects().filter_map(move |object| object.get(kind));
+        of_kind.filter_map(|object| Some((object, object.get("name")?.as_str()?.to_owned())))
+    };
+    let mut commands = vec![NfCmd::Flush(FlushObject::Table(own_table()))];
+    for (_, name) in named("chain").filter(|(chain, _)| chain.get("hook").is_none()) {
+        let chain =
+            Chain { family: NfFamily::INet, table: TABLE.into(), name: name.into(), ..Chain::default() };
+        commands.push(NfCmd::Delete(NfListObject::Chain(chain)));
+    }
+    for (_, name) in named("set") {
+        let kept = stays(&name);
+        let set = Set { family: NfFamily::INet, table: TABLE.into(), name: name.into(), ..Set::default() };
+        commands.push(if kept {
+            NfCmd::Flush(FlushObject::Set(Box::new(set)))
+        } else {
+            NfCmd::Delete(NfListObject::Set(Box::new(set)))
+        });
+    }
+    commands
 }
 
 /// The table goes, as a whole.
@@ -272,7 +304,7 @@ mod tests {
     }
 
     fn json(networks: Vec<NetworkFirewall>) -> String {
-        serde_json::to_string(&table(&Firewall { networks })).unwrap()
+        serde_json::to_string(&table(&Firewall { networks }, None)).unwrap()
     }
 
     #[test]
@@ -291,8 +323,23 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_firewall_still_replaces_the_table() {
-        let text = json(Vec::new());
-        assert!(text.find(r#"{"delete":{"table""#).unwrap() > text.find(r#"{"add":{"table""#).unwrap());
+    fn sets_that_stay_are_emptied_and_others_go() {
+        let listing = serde_json::json!({"nftables": [
+            {"chain": {"name": "forward", "hook": "forward"}},
+            {"chain": {"name": "forward-gone"}},
+            {"set": {"name": "ours"}},
+            {"set": {"name": "own4-gone"}},
+        ]});
+        let text = serde_json::to_string(&table(&Firewall::default(), Some(&listing))).unwrap();
+        assert!(
+            text.contains(r#"{"flush":{"set":{"family":"inet","table":"spanwire","name":"ours""#),
+            "{text}"
+        );
+        assert!(!text.contains(r#"{"delete":{"table""#) && !text.contains(r#""name":"forward","handle""#));
+        assert!(text.find("own4-gone").unwrap() > text.find("forward-gone").unwrap());
+        assert!(
+            text.contains(r#"{"delete":{"set":{"family":"inet","table":"spanwire","name":"own4-gone""#),
+            "{text}"
+        );
     }
 }

@@ -9,7 +9,7 @@ use spanwire_engine::{
 };
 use spanwire_testkit::lab::Lab;
 
-use crate::rig::{Gateway, wait_for};
+use crate::rig::{Gateway, link_up, wait_for};
 
 const CONNECTED: Evidence = Evidence::Connected { settled: true };
 
@@ -20,18 +20,7 @@ fn evidence(prober: &Prober) -> Option<Evidence> {
 /// A spoke with an uplink to a hub, without routes over it: probes do not need any.
 fn spoke_and_hub(lab: &mut Lab, spoke: &str, hub: &str, v6: bool) -> (Gateway, Gateway) {
     let (s, h) = (Gateway::start(lab.host("s").unwrap(), spoke), Gateway::start(lab.host("h").unwrap(), hub));
-    let bits = if v6 { 128 } else { 32 };
-    let (own_s, own_h) = (format!("{spoke}/{bits}"), format!("{hub}/{bits}"));
-    let wide = if v6 { "fd09::/16" } else { "10.9.0.0/16" };
-    let (up, down) = (s.device(LinkRole::Uplink, Some(&h)), h.device(LinkRole::Downlink, None));
-    s.firewall(&[(LinkRole::Uplink, &up)], &[&own_s], &[wide], None);
-    h.firewall(&[(LinkRole::Downlink, &down)], &[&own_h], &[wide], None);
-    s.make_table(&[wide], &[&own_s]);
-    h.make_table(&[wide], &[&own_h]);
-    s.make_device(LinkRole::Uplink, Some(&h), 51821);
-    h.make_device(LinkRole::Downlink, None, 51820);
-    s.make_peer(&up, &h, &[wide], Some(51820));
-    h.make_peer(&down, &s, &[&own_s], None);
+    link_up(&s, &h, if v6 { "fd09::/16" } else { "10.9.0.0/16" });
     (s, h)
 }
 

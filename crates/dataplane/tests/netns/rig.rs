@@ -3,7 +3,9 @@
 
 use std::{
     future::Future,
+    io::{BufRead, BufReader, Write},
     net::{IpAddr, SocketAddr},
+    os::unix::net::UnixStream,
     path::PathBuf,
     pin::Pin,
     sync::{Arc, mpsc},
@@ -22,7 +24,7 @@ use spanwire_engine::{
     DeviceId, DeviceName, GatewayName, LinkId, LinkRole, PublicKey, Transit,
     firewall::{Firewall, NetworkFirewall},
     port::{Devices, Written},
-    worker::{DeviceConfig, Host as Observed, HostStep, PeerConfig, RouteKind, TableConfig},
+    worker::{DeviceConfig, Host as Observed, HostStep, ObservedPeer, PeerConfig, RouteKind, TableConfig},
 };
 use spanwire_testkit::lab::Host;
 use tokio::sync::oneshot;
@@ -75,7 +77,7 @@ impl Gateway {
             let work = work(devices);
             Box::pin(async move { drop(answer.send(work.await)) })
         });
-        self.jobs.send(job).ok().expect("the gateway lives");
+        assert!(self.jobs.send(job).is_ok(), "the gateway lives");
         answered.recv().expect("the work ends without a panic")
     }
 
@@ -109,6 +111,31 @@ impl Gateway {
         let link = LinkId { network: "demo".parse().unwrap(), peer: peer.name.clone(), role };
         let device = link.device().name(&self.name);
         Target { link, device, local: self.tunnel, remote: peer.tunnel, connected_once: false, lost: false }
+    }
+
+    /// How many requests changed something, as the dataplane process counts them.
+    pub(crate) fn changes(&self) -> u64 {
+        let mut stream = UnixStream::connect(self.dir.path().join("control.sock")).unwrap();
+        writeln!(stream, r#"{{"op":"stats"}}"#).unwrap();
+        let mut line = String::new();
+        BufReader::new(stream).read_line(&mut line).unwrap();
+        let answer: serde_json::Value = serde_json::from_str(&line).unwrap();
+        answer["total"].as_u64().unwrap()
+    }
+
+    /// Takes a program of the gateway's namespace.
+    pub(crate) fn output(&self, program: &str, words: &[&str]) -> String {
+        self.host.output(program, words, "").unwrap()
+    }
+
+    /// What one device shows of one peer.
+    pub(crate) fn peer(
+        &self,
+        role: LinkRole,
+        other: Option<&Gateway>,
+        key: PublicKey,
+    ) -> Option<ObservedPeer> {
+        self.observe().devices.get(&self.id(role, other))?.peers.get(&key).cloned()
     }
 
     pub(crate) fn writes(&self) -> u64 {
@@ -234,6 +261,29 @@ pub(crate) fn wait_for<T>(what: &str, mut done: impl FnMut() -> Option<T>) -> T 
         assert!(Instant::now() < deadline, "timed out: {what}");
         thread::park_timeout(Duration::from_millis(5));
     }
+}
+
+/// A spoke with an uplink to a hub, on both ends without routes over it. Returns the two devices.
+pub(crate) fn link_up(spoke: &Gateway, hub: &Gateway, wide: &str) -> (DeviceName, DeviceName) {
+    let own = |gateway: &Gateway| IpNet::from(gateway.tunnel).to_string();
+    let (up, down) = (spoke.device(LinkRole::Uplink, Some(hub)), hub.device(LinkRole::Downlink, None));
+    spoke.firewall(&[(LinkRole::Uplink, &up)], &[&own(spoke)], &[wide], None);
+    hub.firewall(&[(LinkRole::Downlink, &down)], &[&own(hub)], &[wide], None);
+    spoke.make_table(&[wide], &[&own(spoke)]);
+    hub.make_table(&[wide], &[&own(hub)]);
+    spoke.make_device(LinkRole::Uplink, Some(hub), 51821);
+    hub.make_device(LinkRole::Downlink, None, 51820);
+    spoke.make_peer(&up, hub, &[wide], Some(51820));
+    hub.make_peer(&down, spoke, &[&own(spoke)], None);
+    (up, down)
+}
+
+/// The same, with routes both ways.
+pub(crate) fn connect(spoke: &Gateway, hub: &Gateway, wide: &str) -> (DeviceName, DeviceName) {
+    let (up, down) = link_up(spoke, hub, wide);
+    spoke.route(RouteKind::Wide, wide, &up);
+    hub.route(RouteKind::Exact, &IpNet::from(spoke.tunnel).to_string(), &down);
+    (up, down)
 }
 
 /// Whether a datagram from `from` is answered at `to` within the time that an echo may take.
