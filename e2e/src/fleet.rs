@@ -3,6 +3,7 @@
 
 mod declare;
 mod explain;
+mod folder;
 mod member;
 mod status;
 
@@ -12,16 +13,15 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, bail};
+pub use declare::Declared;
+pub(crate) use explain::tail;
+use folder::Folder;
+pub use member::Member;
 use spanwire_api::GatewayNetworkStatus;
 use spanwire_testkit::{
     lab::Lab,
     process::{Process, Program},
 };
-use tempfile::TempDir;
-
-pub use declare::Declared;
-pub(crate) use explain::tail;
-pub use member::Member;
 
 use crate::{Say, Setup, hasty::Hasty, interrupt};
 
@@ -39,7 +39,7 @@ pub struct Fleet {
     _hasty: Option<Hasty>,
     members: Vec<Member>,
     declared: Declared,
-    directory: TempDir,
+    directory: Folder,
     _lab: Lab,
 }
 
@@ -50,8 +50,7 @@ impl Fleet {
     /// The lab could not be made, or a process could not be started.
     pub fn start(setup: &Setup, say: Say) -> Result<Self> {
         let binary = binary()?;
-        let directory =
-            tempfile::Builder::new().prefix("spanwire-demo-").tempdir().context("making a directory")?;
+        let directory = Folder::new(setup.files.as_deref())?;
         let mut lab = Lab::new().context("making network namespaces")?;
         let declared = Declared::new(setup);
         let control = directory.path().join("control");

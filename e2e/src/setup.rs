@@ -1,6 +1,6 @@
 //! What is built and what is done to it. It refuses combinations that mean nothing.
 
-use std::fmt;
+use std::{fmt, path::PathBuf};
 
 use anyhow::{Result, bail};
 use clap::ValueEnum;
@@ -69,7 +69,7 @@ impl fmt::Display for Transit {
 }
 
 /// One run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setup {
     /// What happens.
     pub scenario: Scenario,
@@ -83,6 +83,8 @@ pub struct Setup {
     pub rate: u32,
     /// A phase that is left out by a controller of the tests' own, to show what it is for.
     pub leave_out: Option<Phase>,
+    /// Where objects, statuses and logs are kept; `None`: in a temporary folder that goes with the fleet.
+    pub files: Option<PathBuf>,
 }
 
 impl Setup {
@@ -92,7 +94,15 @@ impl Setup {
             Scenario::MeshToHub => Topology::Mesh,
             Scenario::HubChange | Scenario::Failover | Scenario::Restart => Topology::HubSpoke,
         };
-        Self { scenario, topology, transit: Transit::Routed, firewall: false, rate: 1000, leave_out: None }
+        Self {
+            scenario,
+            topology,
+            transit: Transit::Routed,
+            firewall: false,
+            rate: 1000,
+            leave_out: None,
+            files: None,
+        }
     }
 
     /// Whether it means something.

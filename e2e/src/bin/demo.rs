@@ -1,6 +1,6 @@
 //! The demo: the main job on this machine. It refuses to leave anything behind: everything it made goes with it.
 
-use std::process::ExitCode;
+use std::{path::PathBuf, process::ExitCode};
 
 use anyhow::{Context as _, Result};
 use clap::Parser;
@@ -48,6 +48,9 @@ struct Cli {
     /// Prints one JSON document on standard output, progress on standard error
     #[arg(long)]
     json: bool,
+    /// Keeps objects, statuses and logs in this new folder
+    #[arg(long, value_name = "FOLDER")]
+    files: Option<PathBuf>,
     /// Leaves everything running until Ctrl-C and says how to look inside
     #[arg(long)]
     keep: bool,
@@ -64,6 +67,7 @@ impl Cli {
             firewall: self.firewall,
             rate: self.rate,
             leave_out: self.leave_out,
+            files: self.files.clone(),
             ..common
         }
     }

@@ -12,6 +12,8 @@ pub enum Keeps {
     Always,
     /// Until a phase begins, and not afterwards: transit is Isolated, and what the pair went through is no hub then.
     Until(Phase),
+    /// From the end of the change on: transit is Isolated, and one of the pair became a hub.
+    Afterwards,
     /// At no time: transit is Isolated and both are spokes.
     Never,
 }
@@ -21,6 +23,7 @@ impl fmt::Display for Keeps {
         match self {
             Keeps::Always => f.write_str("always"),
             Keeps::Until(phase) => write!(f, "until {phase:?}"),
+            Keeps::Afterwards => f.write_str("after the change"),
             Keeps::Never => f.write_str("not required"),
         }
     }

@@ -31,11 +31,12 @@ pub(crate) fn expectations(setup: &Setup, pairs: &[Pair]) -> Vec<Keeps> {
     pairs.iter().map(|pair| keeps(pair.from.name(), pair.to.name())).collect()
 }
 
-/// The new hub reaches everybody at all times; the old one until it is a spoke like any other.
+/// Hubs reach everybody; the old one is a spoke like any other from Removing on, the new one was one before.
 fn isolated_hub_change(from: &str, to: &str) -> Keeps {
-    match (from, to) {
-        _ if from == "hub-b" || to == "hub-b" => Keeps::Always,
-        _ if from == "hub-a" || to == "hub-a" => Keeps::Until(Phase::Removing),
+    match [from, to] {
+        ["hub-a", "hub-b"] | ["hub-b", "hub-a"] => Keeps::Always,
+        pair if pair.contains(&"hub-a") => Keeps::Until(Phase::Removing),
+        pair if pair.contains(&"hub-b") => Keeps::Afterwards,
         _ => Keeps::Never,
     }
 }
@@ -49,7 +50,7 @@ pub(crate) fn reachable(pairs: &[Pair], expected: &[Keeps]) -> Vec<Pair> {
     pairs
         .iter()
         .zip(expected)
-        .filter(|(_, keeps)| **keeps != Keeps::Never)
+        .filter(|(_, keeps)| matches!(keeps, Keeps::Always | Keeps::Until(_)))
         .map(|(pair, _)| pair.clone())
         .collect()
 }
@@ -71,16 +72,10 @@ pub(crate) fn lossless(scene: &Scene<'_>, measured: &Measured, phases: &Phases) 
     outcome.overload = measured.drops;
     let mut sum = Stats::default();
     for (pair, keeps) in measured.report.pairs.iter().zip(&scene.expected) {
-        let (stats, end) = match keeps {
-            Keeps::Always => (pair.total(), Duration::MAX),
-            Keeps::Until(phase) => {
-                let end = phases.began(*phase).map_or(Duration::MAX, |began| began.saturating_sub(MARGIN));
-                (pair.window(Duration::ZERO, end), end)
-            }
-            Keeps::Never => (Stats::default(), Duration::ZERO),
-        };
+        let (from, to) = window(*keeps, phases);
+        let stats = pair.window(from, to);
         sum = sum.and(stats);
-        let outages = outages(pair, end, phases);
+        let outages = outages(pair, from, to, phases);
         outcome.pairs.push(PairOutcome::new(&pair.label, keeps.to_string(), stats, outages));
     }
     outcome.sent = sum.sent;
@@ -92,12 +87,26 @@ pub(crate) fn lossless(scene: &Scene<'_>, measured: &Measured, phases: &Phases) 
     outcome
 }
 
-fn outages(pair: &PairReport, end: Duration, phases: &Phases) -> Vec<String> {
+/// The time in which a pair has to have its path.
+fn window(keeps: Keeps, phases: &Phases) -> (Duration, Duration) {
+    match keeps {
+        Keeps::Always => (Duration::ZERO, Duration::MAX),
+        Keeps::Until(phase) => {
+            let began = phases.began(phase).unwrap_or(Duration::MAX);
+            (Duration::ZERO, began.saturating_sub(MARGIN))
+        }
+        Keeps::Afterwards => (phases.ended().unwrap_or(Duration::MAX), Duration::MAX),
+        Keeps::Never => (Duration::ZERO, Duration::ZERO),
+    }
+}
+
+fn outages(pair: &PairReport, from: Duration, to: Duration, phases: &Phases) -> Vec<String> {
     const SHOWN: usize = 5;
-    let all: Vec<_> = pair.outages().into_iter().filter(|(first, _)| *first < end).collect();
+    let within = |(first, last): &(Duration, Duration)| *last >= from && *first < to;
+    let all: Vec<_> = pair.outages().into_iter().filter(within).collect();
     let shown = all.iter().take(SHOWN).map(|(first, last)| {
         let (from, to) = (first.as_secs_f64(), last.as_secs_f64());
-        format!("lost from {from:.3} s to {to:.3} s, {}", phases.at(*first))
+        format!("lost from {from:.3} s to {to:.3} s{}", phases.at(*first))
     });
     let more = all.len().saturating_sub(SHOWN);
     shown.chain((more > 0).then(|| format!("and {more} more times"))).collect()

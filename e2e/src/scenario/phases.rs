@@ -59,13 +59,21 @@ impl Phases {
         self.seen.iter().find(|(seen, _)| *seen == phase).map(|(_, at)| *at)
     }
 
-    /// The phase at a moment, for messages.
+    /// When the last change was done.
+    pub(crate) fn ended(&self) -> Option<Duration> {
+        self.ended
+    }
+
+    /// The phase at a moment, for messages; nothing where there is no change.
     pub(crate) fn at(&self, moment: Duration) -> String {
+        if self.seen.is_empty() {
+            return String::new();
+        }
         if self.ended.is_some_and(|ended| moment >= ended) {
-            return "after the change".to_owned();
+            return ", after the change".to_owned();
         }
         let phase = self.seen.iter().rev().find(|(_, began)| *began <= moment);
-        phase.map_or("before the change".to_owned(), |(phase, _)| format!("in {phase:?}"))
+        phase.map_or(", before the change".to_owned(), |(phase, _)| format!(", in {phase:?}"))
     }
 
     /// Every phase with its length.
