@@ -2,6 +2,7 @@
 //! filter. It refuses to touch interfaces, routes, rules and tables that do not carry our mark.
 
 mod device;
+mod drain;
 mod error;
 mod facts;
 mod filter;
@@ -104,6 +105,7 @@ pub struct LocalDevices {
     uapi: uapi::Client,
     filter: Filter,
     writes: AtomicU64,
+    drain: drain::Drain,
     /// Endpoints last seen on devices: a hint for peers that have to be made again.
     endpoints: Mutex<BTreeMap<(DeviceName, PublicKey), SocketAddr>>,
 }
@@ -175,6 +177,9 @@ impl Devices for LocalDevices {
 
     async fn apply(&self, step: &HostStep) -> Result<Written, Error> {
         let before = self.writes();
+        if matches!(step, HostStep::RemovePeer { .. } | HostStep::RemoveDevice(_)) {
+            self.drain.wait().await;
+        }
         match step {
             HostStep::Firewall(firewall) => self.apply_firewall(firewall).await,
             HostStep::Table(table) => self.apply_table(table).await,
@@ -190,6 +195,12 @@ impl Devices for LocalDevices {
             HostStep::RemoveDevice(device) => self.remove_device(device).await,
             HostStep::RemoveTable(table) => self.remove_table(*table).await,
         }?;
-        Ok(if self.writes() == before { Written::Same } else { Written::Changed })
+        if self.writes() == before {
+            return Ok(Written::Same);
+        }
+        if matches!(step, HostStep::Route { .. } | HostStep::RemoveRoute { .. }) {
+            self.drain.route_moved();
+        }
+        Ok(Written::Changed)
     }
 }

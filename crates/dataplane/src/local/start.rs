@@ -25,6 +25,7 @@ pub(super) async fn open(options: Options) -> Result<LocalDevices, Error> {
         uapi: uapi::Client::new(options.uapi_dir.clone()),
         filter,
         writes: 0.into(),
+        drain: Default::default(),
         endpoints: Default::default(),
         options,
     })

@@ -5,6 +5,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     net::IpAddr,
     ops::RangeInclusive,
+    time::Duration,
 };
 
 use ipnet::IpNet;
@@ -23,11 +24,13 @@ pub struct Settings {
     pub ports: RangeInclusive<u16>,
     /// Routing tables, one a network.
     pub tables: RangeInclusive<u32>,
+    /// How long a link that others have replaced stays, for the packets that are still on their way over it.
+    pub linger: Duration,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { ports: 51820..=52819, tables: 7400..=8399 }
+        Self { ports: 51820..=52819, tables: 7400..=8399, linger: Duration::from_secs(1) }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The links of one network as they are: wanted, recorded, on a device, and how they do, joined into one row each. It
 //! refuses to plan.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use crate::{
     BootTime, DeviceId, DeviceName, GatewayName, LinkId, LinkRole, NetworkName, OnTimeout, PublicKey, Role,
@@ -79,6 +79,8 @@ pub(super) struct Links<'a> {
     blockers: Vec<Key>,
     /// Whether an unwanted mesh link waits for nothing.
     mesh_is_free: bool,
+    anything_wanted: bool,
+    linger: Duration,
     now: &'a BootTime,
 }
 
@@ -102,6 +104,8 @@ impl<'a> Links<'a> {
             devices: host.devices.iter().filter(|(id, _)| id.network == *network).collect(),
             blockers: Vec::new(),
             mesh_is_free: false,
+            anything_wanted: false,
+            linger: desired.settings.linger,
             now,
         };
         for (key, link) in &wanted.links {
@@ -163,6 +167,7 @@ impl<'a> Links<'a> {
         };
         let blockers = wanted().filter(|(key, row)| replaces(key) && !row.is_connected());
         let blockers: Vec<Key> = blockers.map(|(key, _)| key.clone()).collect();
+        self.anything_wanted = wanted().next().is_some();
         self.mesh_is_free = !hub_links;
         self.blockers = blockers;
     }
@@ -213,11 +218,21 @@ impl<'a> Links<'a> {
         self.blockers.iter().filter(|wanted| !self.has_timed_out(wanted, row)).collect()
     }
 
-    /// Whether an unwanted link may go: each wanted link that could take its place is connected, or had its time.
+    /// Whether an unwanted link may go: each wanted link that could take its place is connected, or had its time, and
+    /// what was under way has arrived.
     pub(super) fn is_due(&self, role: LinkRole, row: &Row<'a>) -> bool {
         let free = role == LinkRole::Mesh && self.mesh_is_free;
         self.desired.keep.is_none()
             && (free || self.blockers.iter().all(|wanted| self.has_timed_out(wanted, row)))
+            && self.linger_left(row).is_zero()
+    }
+
+    /// How much longer an unwanted link stays for packets under way. With nothing wanted there are none to save.
+    pub(super) fn linger_left(&self, row: &Row<'a>) -> Duration {
+        if !row.present || !self.anything_wanted {
+            return Duration::ZERO;
+        }
+        self.linger.saturating_sub(self.now.since(self.unwanted_since(row)).unwrap_or_default())
     }
 
     fn has_timed_out(&self, wanted: &Key, unwanted: &Row<'a>) -> bool {

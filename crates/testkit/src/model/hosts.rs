@@ -75,7 +75,7 @@ impl<'a> Hosts<'a> {
             names: setup.names(),
             network: Setup::network(),
             gateways: setup.gateways(),
-            settings: Settings::default(),
+            settings: Settings { linger: Duration::ZERO, ..Settings::default() },
             intents: Table::new(),
             locals: Table::new(),
             reports: Table::new(),

@@ -299,17 +299,18 @@ impl Planner<'_, '_> {
         self.remove_strangers(report);
     }
 
-    /// When the earliest time-out of a held link ends, if nothing else happens.
+    /// When a held link's time is over, if nothing else happens.
     fn note_due_time(&self, holders: &[&Key], row: &Row<'_>, report: &mut Report) {
         let Some(applied) = &self.links.desired.applied else { return };
-        if applied.intent.hub_change.on_timeout == crate::OnTimeout::Hold {
-            return;
-        }
-        for holder in holders {
+        let change = applied.intent.hub_change;
+        let holds = change.on_timeout == crate::OnTimeout::Hold && !holders.is_empty();
+        let left = holders.iter().map(|holder| {
             let later =
                 self.links.wanted_since(holder).since_boot.max(self.links.unwanted_since(row).since_boot);
-            let age = self.now.boot.since_boot.saturating_sub(later);
-            let left = applied.intent.hub_change.connect_timeout.saturating_sub(age);
+            change.connect_timeout.saturating_sub(self.now.boot.since_boot.saturating_sub(later))
+        });
+        let left = left.max().unwrap_or_default().max(self.links.linger_left(row));
+        if !holds {
             report.next_due = Some(report.next_due.map_or(left, |next| next.min(left)));
         }
     }
