@@ -139,11 +139,11 @@ fn d5_exactly_what_differs_is_written_and_the_session_stays() {
         endpoint: Some(SocketAddr::new(s.host.address(), 51999)),
         keepalive: Duration::from_secs(25),
     };
-    one_change(&|| drop(h.apply(HostStep::Peer(peer.clone()))));
+    one_change(&|| assert_eq!(h.apply(HostStep::Peer(peer.clone())), Written::Changed));
     peer.endpoint = Some(SocketAddr::new(s.host.address(), 51821));
-    one_change(&|| drop(h.apply(HostStep::Peer(peer.clone()))));
+    one_change(&|| assert_eq!(h.apply(HostStep::Peer(peer.clone())), Written::Changed));
     peer.keepalive = Duration::from_secs(20);
-    one_change(&|| drop(h.apply(HostStep::Peer(peer.clone()))));
+    one_change(&|| assert_eq!(h.apply(HostStep::Peer(peer.clone())), Written::Changed));
     assert!(talk(&s, &h));
     let file = h.dir.path().join("psk");
     std::fs::write(&file, h.output("wg", &["genpsk"])).unwrap();
