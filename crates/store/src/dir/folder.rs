@@ -87,9 +87,15 @@ impl<S: Kind> Folder<S> {
         let files = self.list()?;
         for file in &files {
             match layout::entry(file) {
-                Entry::Object(name) | Entry::Status(name, _) if wanted(&name) => {
-                    if !all.records.contains_key(&name) {
-                        all.records.insert(name.clone(), self.record(&name));
+                Entry::Object(name) if wanted(&name) => {
+                    let slot = self.slot(file, &name, Part::Spec);
+                    all.of(name).object = slot;
+                }
+                Entry::Status(name, owner) if wanted(&name) => {
+                    let slot = self.slot(file, &name, Part::Status);
+                    match owner {
+                        Owner::Controller => all.of(name).controller = slot,
+                        Owner::Worker => all.of(name).worker = slot,
                     }
                 }
                 Entry::Misnamed(name) if wanted(&name) => all.misnamed.push(self.misnamed(file, name)),
@@ -97,7 +103,7 @@ impl<S: Kind> Folder<S> {
                 Entry::Object(_) | Entry::Status(..) | Entry::Misnamed(_) | Entry::Ignored => {}
             }
         }
-        self.known().retain(|file, _| files.contains(file));
+        self.known().retain(|file, _| files.binary_search(file).is_ok());
         Ok(all)
     }
 
@@ -172,6 +178,13 @@ impl<S: Kind> Folder<S> {
     fn known(&self) -> std::sync::MutexGuard<'_, HashMap<String, Arc<Document<S>>>> {
         // Entries are replaced whole: a panic elsewhere leaves none half-made.
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<S: Kind> Records<S> {
+    fn of(&mut self, name: String) -> &mut Record<S> {
+        let (object, controller, worker) = (Slot::Absent, Slot::Absent, Slot::Absent);
+        self.records.entry(name.clone()).or_insert(Record { name, object, controller, worker })
     }
 }
 

@@ -2,7 +2,7 @@
 //! read, and intents that are not its own.
 
 use spanwire_api::{Kind, Metadata, Object};
-use spanwire_engine::{GatewayName, Intent, Meta, NetworkName, NetworkStatus, port::Written};
+use spanwire_engine::{GatewayName, Intent, Meta, NetworkName, NetworkStatus, Uid, port::Written};
 
 use super::Inner;
 use crate::convert::{gateway, intent, network};
@@ -25,18 +25,18 @@ impl Inner {
         let _lock = self.root.lock(Exclude::All)?;
         let record = self.networks.record(name.as_str());
         let parts = parts(&record)?.ok_or_else(|| conflict(&record, Conflict::Missing))?;
+        if record.resource_version() != expected.resource_version {
+            let uid =
+                Uid(parts.controller.and_then(|old| old.object.metadata.uid.clone()).unwrap_or_default());
+            let why = if uid.is_another_than(&expected.uid) { Conflict::OtherUid } else { Conflict::Changed };
+            return Err(conflict(&record, why));
+        }
         let noted = match join::noted(&parts, parts.controller) {
             Some((_, new)) if !new.identity.uid.is_another_than(&expected.uid) => new,
             Some(_) | None => return Err(conflict(&record, Conflict::OtherUid)),
         };
         let mut object = Object::new(noted.metadata(&record.name));
         object.status = Some(network::status_to_api(status));
-        if parts.controller.is_some_and(|old| old.object == object) {
-            return Ok(Written::Same);
-        }
-        if record.resource_version() != expected.resource_version {
-            return Err(conflict(&record, Conflict::Changed));
-        }
         self.root.write_status(&self.networks, Owner::Controller, &object)
     }
 
@@ -55,11 +55,11 @@ impl Inner {
             (Some(_), None) => return Err(conflict(&record, Conflict::Exists)),
             (Some(old), Some(expected)) => {
                 let mut identity = own_identity(&record, &old.metadata, expected)?;
-                if old.spec.as_ref() == Some(&intent::to_api(intent)) {
-                    return Ok(Written::Same);
-                }
                 if record.resource_version() != expected.resource_version {
                     return Err(conflict(&record, Conflict::Changed));
+                }
+                if old.spec.as_ref() == Some(&intent::to_api(intent)) {
+                    return Ok(Written::Same);
                 }
                 identity.generation += 1;
                 (identity, old.metadata.clone())
