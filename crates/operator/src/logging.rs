@@ -35,7 +35,7 @@ pub fn init(format: LogFormat, level: &str) -> Result<(), Error> {
         LogFormat::Human => {
             builder.with_target(false).with_ansi(io::IsTerminal::is_terminal(&io::stderr())).init();
         }
-        LogFormat::Json => builder.json().flatten_event(true).with_span_list(false).init(),
+        LogFormat::Json => builder.json().flatten_event(true).with_current_span(false).init(),
     }
     Ok(())
 }

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use spanwire_store::dir;
 use tokio::task::JoinSet;
+use tracing::Instrument as _;
 
 use super::Controller;
 use crate::{
@@ -34,7 +35,8 @@ pub async fn start(args: ControllerArgs, output: LogFormat) -> anyhow::Result<Ex
         return Ok(say(&driver::once(&mut controller, &stop).await, output));
     }
     tracing::info!(control = %args.control, "the controller acts");
-    driver::run(&mut controller, &trigger, Cadence { resync: args.rhythm.resync }, &stop).await;
+    let cadence = Cadence { resync: args.rhythm.resync };
+    driver::run(&mut controller, &trigger, cadence, &stop).instrument(tracing::info_span!("controller")).await;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -8,6 +8,7 @@ use spanwire_engine::{
     port::{Devices, LocalStore, WorkerStore, Written},
     worker::{Host, HostStep, RecordStep, Recorded, RecordedLink, Report, Step},
 };
+use tokio::time::Instant;
 
 use super::{
     HOST_LIMIT, Ports, Probes, STORE_LIMIT, blame, describe,
@@ -63,11 +64,13 @@ async fn take<C, L: LocalStore, D: Devices, P>(
     ports: &Ports<C, L, D, P>,
     step: &Step,
 ) -> Result<Written, Noted> {
-    let what = describe::step(step);
-    match step {
+    let (what, began) = (describe::step(step), Instant::now());
+    let outcome = match step {
         Step::Record(step) => limited(&what, STORE_LIMIT, ports.local.apply(step)).await,
         Step::Host(step) => limited(&what, HOST_LIMIT, ports.devices.apply(step)).await,
-    }
+    };
+    tracing::trace!(elapsed = ?began.elapsed(), "{what}");
+    outcome
 }
 
 #[derive(Default)]

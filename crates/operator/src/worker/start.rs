@@ -8,6 +8,7 @@ use spanwire_dataplane::{key::SecretKey, local::LocalDevices};
 use spanwire_engine::{port::WorkerStore, worker::Settings};
 use spanwire_store::dir;
 use tokio::task::JoinSet;
+use tracing::Instrument as _;
 
 use super::{
     Ports, Probes, Worker, dry_run,
@@ -121,7 +122,9 @@ impl Setting {
         }
         worker.ports.probes.watch(&trigger, &mut tasks);
         tracing::info!(gateway = %self.args.gateway, control = %self.args.control, "the worker acts");
-        driver::run(&mut worker, &trigger, Cadence { resync: self.args.rhythm.resync }, stop).await;
+        let span = tracing::info_span!("worker", gateway = %self.args.gateway);
+        let cadence = Cadence { resync: self.args.rhythm.resync };
+        driver::run(&mut worker, &trigger, cadence, stop).instrument(span).await;
         Ok(ExitCode::SUCCESS)
     }
 

@@ -32,7 +32,7 @@ pub(crate) struct Member {
     pub(crate) folder: PathBuf,
     control: PathBuf,
     inside: IpAddr,
-    _dataplane: Process,
+    pub(crate) dataplane: Process,
 }
 
 /// What a run of the program came to.
@@ -140,7 +140,7 @@ impl Member {
         fs::create_dir_all(&folder).unwrap();
         let arguments = ["dataplane".into(), "--socket".into(), folder.join("dataplane.sock").into()];
         let dataplane = start(Some(&host), &folder.join("dataplane.log"), arguments.into());
-        Self { host, folder, control, inside, _dataplane: dataplane }
+        Self { host, folder, control, inside, dataplane }
     }
 
     /// The command line of this worker.
@@ -241,6 +241,15 @@ pub(crate) fn run(host: Option<&Host>, files: &Path, arguments: &[&str]) -> Run 
     Run { code: status.code().unwrap_or(-1), verdict, log: fs::read_to_string(log).unwrap() }
 }
 
+/// Looks again and again until `holds`.
+pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+    let end = Instant::now() + LIMIT;
+    while !holds() {
+        assert!(Instant::now() < end, "{what}");
+        std::thread::park_timeout(Duration::from_millis(20));
+    }
+}
+
 /// Writes a file as an editor that renames does.
 pub(crate) fn write(path: &Path, text: &str) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -250,7 +259,8 @@ pub(crate) fn write(path: &Path, text: &str) {
 }
 
 fn list(folder: &Path, found: &mut BTreeMap<PathBuf, (u64, i64, i64)>) {
-    for entry in fs::read_dir(folder).unwrap() {
+    // A worker that never ran has no folder.
+    for entry in fs::read_dir(folder).into_iter().flatten() {
         let (path, meta) = entry.map(|entry| (entry.path(), entry.metadata().unwrap())).unwrap();
         if meta.is_dir() {
             list(&path, found);

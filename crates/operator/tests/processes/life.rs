@@ -5,15 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::fleet::{Fleet, LIMIT, cannot};
-
-fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
-    let end = Instant::now() + LIMIT;
-    while !holds() {
-        assert!(Instant::now() < end, "{what}");
-        std::thread::yield_now();
-    }
-}
+use crate::fleet::{Fleet, cannot, wait_until};
 
 #[test]
 fn w2_sigterm_ends_within_5_seconds_and_leaves_every_link_as_it_is() {

@@ -3,7 +3,9 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod faults;
 mod fleet;
 mod life;
 mod once;
+mod scale;
 mod start_up;
