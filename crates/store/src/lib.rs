@@ -20,7 +20,7 @@
 //! let view = Controller::open(folder)?.read().await?;
 //! assert!(view.gateways.is_empty(), "what cannot be read is unknown");
 //! assert!(view.unreadable[0].cause.ends_with(
-//!     "gateways/hub-a.yaml: line 4, column 33: spec: unknown field \"maintainance\", did you mean \"maintenance\"?"
+//!     "gateways/hub-a.yaml: line 4, column 32: spec: unknown field \"maintainance\", did you mean \"maintenance\"?"
 //! ));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! # }).unwrap();
