@@ -4,7 +4,8 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use crate::{
-    BootTime, DeviceId, DeviceName, GatewayName, LinkId, LinkRole, NetworkName, OnTimeout, PublicKey, Role,
+    BootTime, DeviceId, DeviceName, GatewayName, LinkId, LinkRole, LinkState, NetworkName, OnTimeout,
+    PublicKey, Role,
 };
 
 use super::{
@@ -45,6 +46,12 @@ impl<'a> Row<'a> {
 
     pub(super) fn is_connected(&self) -> bool {
         self.evidence.is_some_and(Evidence::is_connected)
+    }
+
+    /// Whether nothing is known of it yet, as after a start of the worker, and it worked when that last knew.
+    pub(super) fn is_trusted(&self) -> bool {
+        let worked = self.recorded.is_some_and(|link| link.status.state == LinkState::Connected);
+        worked && self.peer.is_some() && self.evidence.is_none()
     }
 
     /// Whether the link is known not to work, which is more than not being known to work.

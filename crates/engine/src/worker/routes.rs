@@ -60,14 +60,17 @@ fn is_connected(links: &Links<'_>, key: &Key) -> bool {
 }
 
 /// The first wanted, connected uplink; else who has it; else the first wanted uplink; else nobody. The way back to an
-/// uplink that was lost waits until it has settled, as long as the wanted one that has it works.
+/// uplink that was lost waits until it has settled, as long as the wanted one that has it works. A restart is no reason
+/// to move: evidence comes back link by link, and a later uplink's may be there first.
 fn spoke_wide(links: &Links<'_>, holder: Option<&Key>) -> Option<Key> {
     let uplinks = candidates(links, LinkRole::Uplink);
-    let holder_works =
-        holder.and_then(|key| links.row(key)).is_some_and(|row| row.is_wanted() && row.is_connected());
+    let holder_works = holder
+        .and_then(|key| links.row(key))
+        .is_some_and(|row| row.is_wanted() && (row.is_connected() || row.is_trusted()));
     let takes = |key: &&Key| match links.row(key).and_then(|row| row.evidence) {
         Some(Evidence::Connected { settled }) => settled || !holder_works || Some(*key) == holder,
-        Some(Evidence::NotConnected { .. }) | None => false,
+        Some(Evidence::NotConnected { .. }) => false,
+        None => holder_works && Some(*key) == holder,
     };
     uplinks.iter().find(takes).or(holder).or(uplinks.first()).cloned()
 }
@@ -75,7 +78,8 @@ fn spoke_wide(links: &Links<'_>, holder: Option<&Key>) -> Option<Key> {
 /// The first hub sends what it has no exact route for over a trunk or nowhere; any other hub towards the first one.
 fn hub_wide(links: &Links<'_>, holder: Option<&Key>) -> Option<Key> {
     let trunks = candidates(links, LinkRole::Trunk);
-    let connected = || trunks.iter().find(|key| is_connected(links, key)).cloned();
+    let keeps = |key: &Key| Some(key) == holder && links.row(key).is_some_and(Row::is_trusted);
+    let connected = || trunks.iter().find(|key| is_connected(links, key) || keeps(key)).cloned();
     let hubs =
         links.desired.applied.as_ref().map(|applied| applied.intent.hubs.as_slice()).unwrap_or_default();
     let first = hubs.first()?;
@@ -120,7 +124,8 @@ fn exact(links: &Links<'_>, wide_works: bool, peer: &GatewayName) -> Option<Key>
     let stands = |((_, link), row): &&(Key, &Row<'_>)| row.exact_stands && may_stay(*link, row);
     let works = |entry: &&(Key, &Row<'_>)| {
         let ((_, link), row) = entry;
-        row.is_connected() && (may_start(*link, row) || stands(entry))
+        (row.is_connected() && may_start(*link, row))
+            || ((row.is_connected() || row.is_trusted()) && stands(entry))
     };
     let found = candidates
         .iter()
