@@ -15,6 +15,7 @@
 //! ```
 #![warn(missing_docs)]
 
+pub mod check;
 pub mod controller;
 pub mod fault;
 pub mod firewall;

@@ -1,7 +1,8 @@
 //! The steps of one network. It refuses to touch a device that could not be read, or anything of another network.
 
+mod shape;
+
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{IpAddr, SocketAddr};
 
 use ipnet::IpNet;
 
@@ -9,8 +10,8 @@ use crate::{
     DeviceName, LinkRole, Now,
     firewall::NetworkFirewall,
     worker::{
-        DeviceConfig, Evidence, Host, HostStep, ObservedTable, PeerConfig, RecordStep, Recorded, RouteKind,
-        Step, TableConfig, WantedLink,
+        DeviceConfig, Host, HostStep, ObservedTable, RecordStep, Recorded, RouteKind, Step, TableConfig,
+        WantedLink,
         links::{Key, Links, Row},
         routes::{self, Routes},
     },
@@ -109,16 +110,6 @@ impl Planner<'_, '_> {
         }
     }
 
-    /// The overlay of this network: the wide prefixes, else what its links cover.
-    fn covered(&self) -> Vec<IpNet> {
-        if !self.links.desired.wide.is_empty() {
-            return self.links.desired.wide.clone();
-        }
-        let prefixes: BTreeSet<IpNet> =
-            self.links.rows.values().flat_map(|row| row.prefixes()).copied().collect();
-        prefixes.into_iter().collect()
-    }
-
     fn host_step(&mut self, step: HostStep) {
         self.constructive.push(Step::Host(step));
     }
@@ -173,47 +164,6 @@ impl Planner<'_, '_> {
         if !self.host.tables.get(&table).is_some_and(|table| table.rules.contains(name)) {
             self.host_step(HostStep::AddRule { table, device: name.clone() });
         }
-    }
-
-    /// The MTU asked for, else what the underlay leaves after 60 bytes over IPv4 or 80 over IPv6.
-    fn mtu(&self, role: LinkRole, row: &Row<'_>) -> u32 {
-        let asked = self.links.desired.applied.as_ref().and_then(|applied| applied.intent.tunnel.mtu);
-        let endpoint = row.wanted.and_then(|link| link.endpoint.as_ref()).filter(|_| !role.shares_device());
-        let over_v4 = match endpoint.and_then(|endpoint| resolve(&endpoint.host, self.host)) {
-            Some(address) => address.is_ipv4(),
-            None => self.links.desired.underlay_is_v4,
-        };
-        let underlay = if self.host.underlay_mtu == 0 { 1500 } else { self.host.underlay_mtu };
-        asked.unwrap_or_else(|| underlay.saturating_sub(if over_v4 { 60 } else { 80 }).max(1280))
-    }
-
-    /// What is to be written for a peer, or `None` if it is right already.
-    fn peer_change(&self, row: &Row<'_>, link: &WantedLink, device: &DeviceName) -> Option<PeerConfig> {
-        let wanted = link.endpoint.as_ref();
-        let address =
-            wanted.and_then(|wanted| Some(SocketAddr::new(resolve(&wanted.host, self.host)?, wanted.port)));
-        let there = row.peer.filter(|(key, _)| *key == link.public_key).map(|(_, peer)| peer);
-        let learned = row.peer.and_then(|(_, peer)| peer.endpoint);
-        let endpoint = match there {
-            None => address.or(learned),
-            Some(peer) => address.filter(|address| {
-                let changed = row.recorded.is_some_and(|recorded| recorded.endpoint.as_ref() != wanted);
-                let down = matches!(row.evidence, Some(Evidence::NotConnected { .. }));
-                peer.endpoint != Some(*address) && (peer.endpoint.is_none() || changed || down)
-            }),
-        };
-        let right = there.is_some_and(|peer| {
-            peer.keepalive == link.keepalive
-                && peer.allowed_ips.iter().eq(&link.allowed_ips)
-                && endpoint.is_none()
-        });
-        (!right).then(|| PeerConfig {
-            device: device.clone(),
-            public_key: link.public_key,
-            allowed_ips: link.allowed_ips.clone(),
-            endpoint,
-            keepalive: link.keepalive,
-        })
     }
 
     /// Exact routes first, then the wide one, then what is no longer asked for.
@@ -383,23 +333,4 @@ impl Planner<'_, '_> {
             destructive: self.destructive,
         }
     }
-
-    /// This network's part of the packet filter. `None`: it has no device.
-    fn firewall(&self, devices: &BTreeSet<(LinkRole, DeviceName)>) -> Option<NetworkFirewall> {
-        let desired = self.links.desired;
-        (!devices.is_empty()).then(|| NetworkFirewall {
-            network: self.links.network.clone(),
-            devices: devices.iter().cloned().collect(),
-            own: desired.own.clone(),
-            wide: self.covered(),
-            tunnel_address: desired.tunnel_address,
-            transit: desired.applied.as_ref().map(|applied| applied.intent.transit).unwrap_or_default(),
-            hub_prefixes: desired.hub_prefixes.clone(),
-        })
-    }
-}
-
-/// The address of a host name: literal, or as resolved last.
-fn resolve(name: &str, host: &Host) -> Option<IpAddr> {
-    name.parse().ok().or_else(|| host.resolved.get(name).copied())
 }
