@@ -7,7 +7,7 @@ use anyhow::Result;
 use spanwire_api::Phase;
 
 use super::{Scene, judge, phases::Phases, show};
-use crate::{Fleet, Outcome, interrupt};
+use crate::{Fleet, Outcome, interrupt, measure::Keeps};
 
 /// What is sent at least, over all pairs.
 const LEAST_SENT: u64 = 100_000;
@@ -43,7 +43,7 @@ pub(crate) fn run(scene: &Scene<'_>, fleet: &mut Fleet, kill: Kill) -> Result<Ou
         }
         Ok(())
     })?;
-    tail(&run)?;
+    tail(scene, &run)?;
     let measured = run.finish(&scene.pairs)?;
     show::links(fleet, scene.say)?;
     let mut outcome = judge::lossless(scene, &measured, &phases);
@@ -58,9 +58,11 @@ pub(crate) fn run(scene: &Scene<'_>, fleet: &mut Fleet, kill: Kill) -> Result<Ou
     Ok(judge::conclude(outcome, measured.report.held_up))
 }
 
-/// Measures on for a while, and until there is enough to speak of.
-pub(crate) fn tail(run: &crate::measure::Run) -> Result<()> {
+/// Measures on for a while, and until there is enough to speak of among the pairs that count to the end.
+pub(crate) fn tail(scene: &Scene<'_>, run: &crate::measure::Run) -> Result<()> {
     interrupt::pause(TAIL)?;
-    interrupt::wait_for(LONGEST_TAIL, || Ok((run.sent() >= LEAST_SENT).then_some(())))?;
+    let counted = scene.expected.iter().filter(|keeps| matches!(keeps, Keeps::Always | Keeps::Afterwards));
+    let least = LEAST_SENT * scene.pairs.len() as u64 / (counted.count() as u64).max(1);
+    interrupt::wait_for(LONGEST_TAIL, || Ok((run.sent() >= least).then_some(())))?;
     Ok(())
 }

@@ -30,7 +30,7 @@ pub(crate) fn run(scene: &Scene<'_>, fleet: &mut Fleet) -> Result<Outcome> {
         network.hub = None;
     })?;
     phases.follow(fleet, &run, scene.say, |_, _| Ok(()))?;
-    hub_change::tail(&run)?;
+    hub_change::tail(scene, &run)?;
     let measured = run.finish(&scene.pairs)?;
     show::links(fleet, scene.say)?;
     let outcome = judge::lossless(scene, &measured, &phases);
