@@ -1,10 +1,12 @@
 //! `--once`: passes until one writes nothing, then a verdict. It refuses to wait: what is not there yet is named.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 use spanwire_engine::Class;
 use tracing::Instrument as _;
 
-use super::{Outcome, Reconciler};
+use super::{Outcome, Reconciler, said::Said};
 use crate::{cli::LogFormat, fault::Noted, ledger::Ledger, stop::Stop};
 
 /// Passes at most: what one pass writes another may have to answer, but not for ever.
@@ -75,7 +77,7 @@ impl Verdict {
 
 /// Makes passes until one writes nothing and meets no fault that a look at newer data could clear.
 pub async fn once(reconciler: &mut impl Reconciler, stop: &Stop) -> Verdict {
-    let mut verdict = Verdict::nothing();
+    let (mut verdict, mut said) = (Verdict::nothing(), Said::default());
     while verdict.passes < PASSES {
         let span = tracing::info_span!("pass", number = verdict.passes + 1, cause = "once");
         let outcome = tokio::select! {
@@ -83,6 +85,7 @@ pub async fn once(reconciler: &mut impl Reconciler, stop: &Stop) -> Verdict {
             outcome = reconciler.pass().instrument(span) => outcome,
             () = stop.overdue() => return verdict,
         };
+        said.log(&outcome, &BTreeSet::new());
         if !verdict.learn(outcome) || stop.is_requested() {
             break;
         }

@@ -57,16 +57,17 @@ fn n5_a_record_that_does_not_parse_removes_nothing_and_is_named_with_its_path() 
     }
     let fleet = Fleet::new();
     fleet.converge();
-    let spoke = &fleet.members[1];
+    let [hub, spoke] = &fleet.members[..] else { panic!("two members") };
     let record = spoke.folder.join("local/tunnellinks/demo.hub-a.uplink.yaml");
     let good = fs::read_to_string(&record).unwrap();
     fs::write(&record, good.replace("peer: hub-a", "peer: [")).unwrap();
-    let devices = spoke.devices();
+    let device = spoke.devices().remove(0);
+    let index = spoke.host.device_index(&device).unwrap();
     let run = spoke.once();
-    assert_eq!((run.code, spoke.devices()), (1, devices), "{run:#?}");
-    assert!(run.verdict["errors"].to_string().contains("demo.hub-a.uplink.yaml"), "{run:#?}");
-    fs::write(&record, good).unwrap();
-    assert_eq!(spoke.once().code, 0);
+    assert!(run.log.contains("demo.hub-a.uplink.yaml"), "{run:#?}");
+    assert_eq!(spoke.host.device_index(&device).unwrap(), index);
+    assert!(spoke.reaches(hub));
+    fleet.converge();
 }
 
 #[test]
@@ -112,11 +113,13 @@ fn s7_a_blocked_port_is_named_with_what_to_try() {
     let _running = [fleet.start_controller(), hub.start(), spoke.start()];
     wait_until("the spoke reaches the hub", || spoke.reaches(hub));
     hub.host.deafen(spoke.host.address()).unwrap();
+    spoke.host.deafen(hub.host.address()).unwrap();
     let status = fleet.control().join("workersliceconfigs/demo.spoke-1.status.worker.yaml");
     let says = |words: &str| fs::read_to_string(&status).unwrap().contains(words);
     wait_until("the spoke names host, port and protocol", || {
         says("NotConnected") && says("192.0.2.1:51820 over UDP") && says("firewalls")
     });
     hub.host.hear_again().unwrap();
+    spoke.host.hear_again().unwrap();
     wait_until("it is connected again", || says("ProbeAnswered"));
 }

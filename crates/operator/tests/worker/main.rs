@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod host;
+mod kill;
 mod modes;
 mod pass;
 mod stores;
