@@ -36,7 +36,9 @@ pub async fn start(args: ControllerArgs, output: LogFormat) -> anyhow::Result<Ex
     }
     tracing::info!(control = %args.control, "the controller acts");
     let cadence = Cadence { resync: args.rhythm.resync };
-    driver::run(&mut controller, &trigger, cadence, &stop).instrument(tracing::info_span!("controller")).await;
+    driver::run(&mut controller, &trigger, cadence, &stop)
+        .instrument(tracing::info_span!("controller"))
+        .await;
     Ok(ExitCode::SUCCESS)
 }
 

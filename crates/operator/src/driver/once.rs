@@ -1,6 +1,7 @@
-//! `--once`: passes until one writes nothing, then a verdict. It refuses to wait: what is not there yet is named.
+//! `--once`: passes until one writes nothing, then a verdict. It refuses to wait for others: what is not there yet
+//! is named.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Duration};
 
 use serde::Serialize;
 use spanwire_engine::Class;
@@ -11,6 +12,9 @@ use crate::{cli::LogFormat, fault::Noted, ledger::Ledger, stop::Stop};
 
 /// Passes at most: what one pass writes another may have to answer, but not for ever.
 const PASSES: u32 = 10;
+
+/// What is due within this is waited for.
+const SOON: Duration = Duration::from_secs(2);
 
 /// What a run of `--once` came to.
 #[must_use]
@@ -86,8 +90,13 @@ pub async fn once(reconciler: &mut impl Reconciler, stop: &Stop) -> Verdict {
             () = stop.overdue() => return verdict,
         };
         said.log(&outcome, &BTreeSet::new());
-        if !verdict.learn(outcome) || stop.is_requested() {
+        let soon = outcome.due.filter(|due| *due <= SOON);
+        let further = verdict.learn(outcome);
+        if stop.is_requested() || !(further || soon.is_some()) {
             break;
+        }
+        if let Some(soon) = soon.filter(|_| !further) {
+            tokio::time::sleep(soon).await;
         }
     }
     verdict

@@ -32,6 +32,10 @@ fn fault() -> Outcome {
     Outcome::failed(Noted { class: Class::Retry, message: "no".into(), late: false })
 }
 
+fn due(seconds: u64) -> Outcome {
+    Outcome { due: Some(Duration::from_secs(seconds)), ..Outcome::waiting("a link to go".into()) }
+}
+
 fn wrote() -> Outcome {
     let mut outcome = Outcome::default();
     outcome.ledger.note(Target::Device, Written::Changed, || "a thing".into());
@@ -136,6 +140,8 @@ async fn once_repeats_only_as_needed() {
         (vec![wrote(), Outcome::default()], 2, 0),
         (vec![wrote(), Outcome::waiting("b".into())], 2, 75),
         (vec![Outcome::waiting("b".into())], 1, 75),
+        (vec![due(1), Outcome::default()], 2, 0),
+        (vec![due(60)], 1, 75),
         (vec![fault(), Outcome::default()], 2, 0),
         (vec![fault(), fault()], 2, 1),
     ];

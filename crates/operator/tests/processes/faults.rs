@@ -42,7 +42,9 @@ fn w5_a_control_store_that_goes_away_takes_no_link_with_it_and_is_followed_when_
     wait_until("the worker says so", said);
     let device = spoke.devices().remove(0);
     spoke.host.delete_device(&device).unwrap();
-    wait_until("the device is back from the records", || spoke.devices() == [device.clone()] && spoke.reaches(hub));
+    wait_until("the device is back from the records", || {
+        spoke.devices() == [device.clone()] && spoke.reaches(hub)
+    });
     fs::rename(&away, &control).unwrap();
     controller.restart().unwrap();
     fleet.declare("mesh");
@@ -95,7 +97,11 @@ fn w15_any_order_of_beginnings_ends_connected() {
     let _controller = fleet.start_controller();
     let verdict = fleet.control().join("gatewaynetworks/demo.status.controller.yaml");
     wait_until("the network is judged", || {
-        fs::read_to_string(&verdict).is_ok_and(|text| text.contains("state: 'Invalid") || text.contains("state: \"Invalid") || text.contains("state: Invalid"))
+        fs::read_to_string(&verdict).is_ok_and(|text| {
+            text.contains("state: 'Invalid")
+                || text.contains("state: \"Invalid")
+                || text.contains("state: Invalid")
+        })
     });
     for (text, path) in &away[..2] {
         crate::fleet::write(path, text);

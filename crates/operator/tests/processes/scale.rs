@@ -12,10 +12,13 @@ fn declare(fleet: &Fleet) {
     std::fs::remove_file(control.join("gatewaynetworks/demo.yaml")).unwrap();
     let mut peers = String::new();
     for number in 0..SPOKES {
-        let (name, net) = (format!("far-{number}"), format!("10.{}.{}.0/24", 100 + number / 250, number % 250));
+        let (name, net) =
+            (format!("far-{number}"), format!("10.{}.{}.0/24", 100 + number / 250, number % 250));
         let head = format!("apiVersion: spanwire.dev/v1alpha1\nkind: Gateway\nmetadata:\n  name: {name}\n");
         write(&control.join(format!("gateways/{name}.yaml")), &format!("{head}spec:\n  subnets: [{net}]\n"));
-        let key = spanwire_engine::PublicKey(std::array::from_fn(|at| (number >> (8 * (at % 2))) as u8 | 1 << (at % 8)));
+        let key = spanwire_engine::PublicKey(std::array::from_fn(|at| {
+            (number >> (8 * (at % 2))) as u8 | 1 << (at % 8)
+        }));
         let text = format!("{head}status:\n  publicKey: {key}\n  keyGeneration: 1\n");
         write(&control.join(format!("gateways/{name}.status.worker.yaml")), &text);
         let _ = write!(peers, "{name}, ");
@@ -51,8 +54,12 @@ fn w1_a_thousand_links_are_made_once_and_a_second_run_writes_nothing() {
     assert_eq!(fleet.files(), files);
     let worker = hub.start();
     let log = hub.folder.join("running.log");
-    wait_until("the worker acts", || std::fs::read_to_string(&log).is_ok_and(|text| text.contains("the worker acts")));
-    wait_until("its first pass", || worker.usage().unwrap().processor > std::time::Duration::from_millis(150));
+    wait_until("the worker acts", || {
+        std::fs::read_to_string(&log).is_ok_and(|text| text.contains("the worker acts"))
+    });
+    wait_until("its first pass", || {
+        worker.usage().unwrap().processor > std::time::Duration::from_millis(150)
+    });
     let resident = [&hub.dataplane, &worker].map(|process| process.usage().unwrap().resident);
     eprintln!("resident: {resident:?} bytes of dataplane and worker");
     assert!(resident.iter().sum::<u64>() <= 60 << 20, "{resident:?}");

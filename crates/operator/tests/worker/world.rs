@@ -4,6 +4,7 @@
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex},
+    time::Duration,
 };
 
 use crate::host::{Disturbance, HostTwin};
@@ -124,7 +125,7 @@ impl World {
         Worker {
             me: gateway("spoke-1"),
             identity: Identity { public: key(1), generation: Some(1), file: None },
-            settings: Settings::default(),
+            settings: Settings { linger: Duration::ZERO, ..Settings::default() },
             ports: Ports {
                 control: self.control.clone(),
                 local: self.local.clone(),
