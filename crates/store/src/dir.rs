@@ -6,6 +6,7 @@
 
 mod absence;
 mod controller;
+mod declaration;
 mod document;
 mod error;
 mod file;
@@ -20,6 +21,7 @@ mod watch;
 mod worker;
 
 pub use controller::Controller;
+pub use declaration::{BadDeclaration, Declaration};
 pub use error::{Conflict, Error};
 pub use local::Local;
 pub use watch::Watch;

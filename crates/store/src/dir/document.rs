@@ -23,6 +23,8 @@ pub(crate) struct Document<S: Kind> {
     pub(crate) object: Object<S>,
 }
 
+const MISSING_SPEC: &str = "the field \"spec\" is missing";
+
 /// What a file has to hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
@@ -55,7 +57,7 @@ impl<S: Kind> Document<S> {
             return Err(Fault::of(tree.at_path("metadata.name"), message));
         }
         if part == Part::Spec && object.spec.is_none() {
-            return Err(Fault::of(&tree, "the field \"spec\" is missing"));
+            return Err(Fault::of(&tree, MISSING_SPEC));
         }
         Ok(Self { path: path.to_owned(), digest: digest(text.as_bytes()), text, object })
     }

@@ -91,10 +91,36 @@ pub(crate) fn gateway(
     Ok((name, joined.map_err(|fault| field(record, parts.object, &fault))?))
 }
 
+/// What cannot be read under its file's name, also under the name that its content speaks of: both are unknown.
+pub(crate) fn under_both_names(record: &Record<WorkerSliceConfigSpec>, fault: Unreadable) -> Vec<Unreadable> {
+    let mut faults = vec![fault.clone()];
+    if let Slot::Good(document) = &record.object
+        && let Some(spec) = &document.object.spec
+    {
+        let name = format!("{}.{}", spec.slice_name, spec.gateway);
+        if name != record.name {
+            faults.push(Unreadable { name, ..fault });
+        }
+    }
+    faults
+}
+
 /// The names that an intent's object name joins.
 pub(crate) fn intent_names(name: &str) -> Option<(NetworkName, GatewayName)> {
     let (network, gateway) = name.split_once('.')?;
     Some((network.parse().ok()?, gateway.parse().ok()?))
+}
+
+/// An intent's file whose name does not join two names.
+pub(crate) fn misnamed_intent(
+    record: &Record<WorkerSliceConfigSpec>,
+    document: &Document<WorkerSliceConfigSpec>,
+) -> Unreadable {
+    field(
+        record,
+        document,
+        &FieldFault::new("metadata.name", "call the file and the object <network>.<gateway>"),
+    )
 }
 
 /// The content of an intent, under its own name.

@@ -137,15 +137,24 @@ async fn an_intent_under_another_name_is_unknown_to_whom_it_may_concern() {
     let text = "apiVersion: spanwire.dev/v1alpha1\nkind: WorkerSliceConfig\nmetadata: {name: FILE}\nspec:\n  \
         sliceName: demo\n  gateway: spoke-1\n";
     sandbox.put("workersliceconfigs/mine.yaml", &text.replace("FILE", "mine"));
-    let said = ("workersliceconfigs", "mine", "the name is not <network>.<gateway>");
-    assert_eq!(only(&sandbox.view().await.unreadable), said);
-    assert_eq!(only(&sandbox.worker().read(&name("spoke-1")).await.unwrap().unreadable), said);
+    for unreadable in
+        [sandbox.view().await.unreadable, sandbox.worker().read(&name("spoke-1")).await.unwrap().unreadable]
+    {
+        let names: Vec<_> = unreadable.iter().map(|object| object.name.as_str()).collect();
+        assert_eq!(names, ["demo.spoke-1", "mine"], "unknown under both names");
+        assert!(unreadable[0].cause.ends_with(
+            "workersliceconfigs/mine.yaml: line 3, column 18: metadata.name: call the file and the object \
+             <network>.<gateway>"
+        ));
+    }
     assert_eq!(sandbox.worker().read(&name("hub-a")).await.unwrap().unreadable, []);
     fs::remove_file(sandbox.path("workersliceconfigs/mine.yaml")).unwrap();
     sandbox.put("workersliceconfigs/other.spoke-1.yaml", &text.replace("FILE", "other.spoke-1"));
     let view = sandbox.worker().read(&name("spoke-1")).await.unwrap();
     assert!(view.intents.is_empty());
-    assert!(only(&view.unreadable).2.contains("speaks of \"demo.spoke-1\""), "{view:?}");
+    let names: Vec<_> = view.unreadable.iter().map(|object| object.name.as_str()).collect();
+    assert_eq!(names, ["demo.spoke-1", "other.spoke-1"]);
+    assert!(view.unreadable[0].cause.contains("speaks of \"demo.spoke-1\""), "{view:?}");
 }
 
 #[tokio::test]

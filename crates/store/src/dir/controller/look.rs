@@ -108,10 +108,14 @@ impl Inner {
             let joined = join::parts(&record).and_then(|parts| {
                 let Some(parts) = parts else { return Ok(None) };
                 let name = join::intent_names(&record.name)
-                    .ok_or_else(|| record.unreadable("the name is not <network>.<gateway>"))?;
+                    .ok_or_else(|| join::misnamed_intent(&record, parts.object))?;
                 intent_view(&record, &parts).map(|intent| Some((name, intent)))
             });
-            keep(joined, &mut view.unreadable, |(name, intent)| drop(view.intents.insert(name, intent)));
+            match joined {
+                Ok(Some((name, intent))) => drop(view.intents.insert(name, intent)),
+                Ok(None) => {}
+                Err(fault) => view.unreadable.extend(join::under_both_names(&record, fault)),
+            }
         }
         Ok(())
     }

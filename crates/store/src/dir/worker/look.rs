@@ -89,7 +89,7 @@ impl Inner {
             match seen(me, record, &mut gathered.notes) {
                 Ok(Some((network, intent))) => drop(gathered.view.intents.insert(network, intent)),
                 Ok(None) => {}
-                Err(fault) => gathered.view.unreadable.push(fault),
+                Err(fault) => gathered.view.unreadable.extend(join::under_both_names(record, fault)),
             }
         }
         Ok(())
@@ -166,8 +166,7 @@ fn seen(
     let parts = Parts { object, spec, controller: None, worker };
     if join::intent_names(&record.name).is_none() {
         let another = spec.gateway != me.as_str() && !spec.gateway.is_empty();
-        let fault = || record.unreadable("the name is not <network>.<gateway>");
-        return if another { Ok(None) } else { Err(fault()) };
+        return if another { Ok(None) } else { Err(join::misnamed_intent(record, object)) };
     }
     let intent = join::intent(record, &parts)?;
     let identity = match join::intent_identity(record, &parts)? {
