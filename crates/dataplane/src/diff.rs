@@ -6,7 +6,7 @@ use std::{collections::BTreeSet, net::SocketAddr, time::Duration};
 use ipnet::IpNet;
 use spanwire_engine::{
     PublicKey,
-    worker::{ObservedDevice, ObservedPeer, PeerConfig},
+    worker::{ObservedPeer, PeerConfig},
 };
 
 /// One peer's change. All of it goes into one call.
@@ -54,19 +54,6 @@ pub(crate) fn peer(
         && change.add.is_empty()
         && change.remove.is_empty();
     (!nothing).then_some(change)
-}
-
-/// The first of `prefixes` that another peer of the device holds, with its holder: adding it would move it silently.
-pub(crate) fn taken(
-    device: &ObservedDevice,
-    peer: &PublicKey,
-    prefixes: &[IpNet],
-) -> Option<(IpNet, PublicKey)> {
-    prefixes.iter().find_map(|prefix| {
-        let holder =
-            device.peers.iter().find(|(key, other)| *key != peer && other.allowed_ips.contains(prefix));
-        holder.map(|(key, _)| (*prefix, *key))
-    })
 }
 
 /// What a read-back shows to be different from `config`; `None`: all as asked.
@@ -149,16 +136,6 @@ mod tests {
         assert_eq!(change.keepalive, Some(Duration::from_secs(25)));
         let named = peer(None, &config(&[], Some("192.0.2.8:8"), 0), remembered).unwrap();
         assert_eq!((named.endpoint, named.keepalive), (Some("192.0.2.8:8".parse().unwrap()), None));
-    }
-
-    #[test]
-    fn d9_a_prefix_of_another_peer_is_found_before_it_moves() {
-        let mut device = ObservedDevice::default();
-        device.peers.insert(PublicKey([2; 32]), there(&["10.2.0.0/16"], None, 0));
-        device.peers.insert(PublicKey([1; 32]), there(&["10.1.0.0/16"], None, 0));
-        let ask = [net("10.1.0.0/16"), net("10.2.0.0/16")];
-        assert_eq!(taken(&device, &PublicKey([1; 32]), &ask), Some((ask[1], PublicKey([2; 32]))));
-        assert_eq!(taken(&device, &PublicKey([1; 32]), &ask[..1]), None);
     }
 
     #[test]

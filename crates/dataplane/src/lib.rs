@@ -52,6 +52,7 @@
 //! # }
 //! ```
 
+mod causes;
 mod control;
 mod diff;
 pub mod key;

@@ -16,7 +16,7 @@ use netlink_packet_core::{
 use netlink_packet_route::RouteNetlinkMessage;
 use rtnetlink::Handle;
 use spanwire_engine::Class;
-use tokio::task::JoinHandle;
+use tokio::{sync::Mutex, task::JoinHandle};
 
 const TIME_LIMIT: Duration = Duration::from_secs(10);
 const DUMP_ATTEMPTS: usize = 5;
@@ -73,11 +73,11 @@ impl Error {
         }
     }
 
-    /// The kernel's error number of a failed write.
+    /// The kernel's error number of a failed read or write.
     pub(crate) fn errno(&self) -> Option<i32> {
         match self {
-            Error::Write { source, .. } => source.raw_os_error(),
-            Error::Open(_) | Error::Dump { .. } | Error::Interrupted { .. } | Error::TimedOut { .. } => None,
+            Error::Write { source, .. } | Error::Dump { source, .. } => source.raw_os_error(),
+            Error::Open(_) | Error::Interrupted { .. } | Error::TimedOut { .. } => None,
         }
     }
 }
@@ -85,6 +85,8 @@ impl Error {
 /// A connection to the kernel.
 pub(crate) struct Netlink {
     handle: Handle,
+    /// The kernel gives one list at a time to one socket.
+    listing: Mutex<()>,
     task: JoinHandle<()>,
 }
 
@@ -96,8 +98,8 @@ impl Drop for Netlink {
 
 impl Netlink {
     pub(crate) fn open() -> Result<Self, Error> {
-        let (connection, handle, _) = rtnetlink::new_connection().map_err(Error::Open)?;
-        Ok(Self { handle, task: tokio::spawn(connection) })
+        let (connection, handle, _) = rtnetlink::new_connection_with_strict_check().map_err(Error::Open)?;
+        Ok(Self { handle, listing: Mutex::new(()), task: tokio::spawn(connection) })
     }
 
     /// Reads a whole list; reads it again when the kernel says that it changed under the reading.
@@ -106,6 +108,7 @@ impl Netlink {
         what: &'static str,
         request: &RouteNetlinkMessage,
     ) -> Result<Vec<RouteNetlinkMessage>, Error> {
+        let _alone = self.listing.lock().await;
         for _ in 0..DUMP_ATTEMPTS {
             let read = tokio::time::timeout(TIME_LIMIT, self.dump_once(what, request.clone()));
             match read.await.map_err(|_| Error::TimedOut { what: format!("list {what}") })? {

@@ -61,8 +61,8 @@ pub enum Error {
         #[source]
         source: io::Error,
     },
-    /// The kernel's route socket.
-    #[error("could not watch interfaces")]
+    /// The kernel's interfaces.
+    #[error("interfaces of this host")]
     Netlink(#[source] netlink::Error),
     /// A device of that name belongs to somebody else.
     #[error("an interface {name} is there already and is not ours")]
@@ -77,11 +77,12 @@ pub enum Error {
         what: String,
     },
     /// The device could not be made.
-    #[error("could not create device {name}: {source}")]
+    #[error("could not create device {name}")]
     Create {
         /// The device.
         name: String,
         /// Why.
+        #[source]
         source: io::Error,
     },
 }

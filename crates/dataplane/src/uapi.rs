@@ -6,7 +6,7 @@ mod get;
 mod set;
 
 pub(crate) use client::{Client, Error};
-pub(crate) use get::{parse_get, render_get};
+pub(crate) use get::{parse_filter, parse_get, render_get};
 pub(crate) use set::{parse_set, render_set};
 
 use std::{

@@ -17,6 +17,7 @@ use crate::netlink::{
 };
 
 use super::{Error, LocalDevices, facts, layout, peer, switches};
+use crate::causes::causes;
 
 impl LocalDevices {
     pub(super) async fn observe_host(&self) -> Result<Host, Error> {
@@ -42,7 +43,7 @@ impl LocalDevices {
         for (id, device) in join_all(read).await {
             match device {
                 Ok(device) => drop(host.devices.insert(id, device)),
-                Err(error) => drop(host.unreadable.insert(id, chain(&error))),
+                Err(error) => drop(host.unreadable.insert(id, causes(&error))),
             }
         }
         self.remember_endpoints(&host);
@@ -115,15 +116,4 @@ impl LocalDevices {
             }
         }
     }
-}
-
-/// An error with its causes, in one line.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text = format!("{text}: {cause}");
-        source = cause.source();
-    }
-    text
 }

@@ -19,7 +19,7 @@ impl LocalDevices {
         if let Some(prefix) = allowed_ips.iter().find(|prefix| prefix.trunc() != **prefix) {
             return Err(Error::HostBits { prefix: *prefix, public_key: *public_key });
         }
-        let info = self.configuration(device).await?;
+        let info = self.configuration_of(device, public_key).await?;
         let own = info.private_key.as_ref().map(|key| key.public());
         if *public_key == self.public || own == Some(*public_key) {
             return Err(Error::OwnKey { device: device.clone(), public_key: *public_key });
@@ -27,11 +27,8 @@ impl LocalDevices {
         let there = observed(&info);
         let remembered = self.endpoints().get(&(device.clone(), *public_key)).copied();
         let Some(change) = diff::peer(there.peers.get(public_key), config, remembered) else { return Ok(()) };
-        if let Some((prefix, holder)) = diff::taken(&there, public_key, &change.add) {
-            tracing::info!(%device, %prefix, from = %holder, to = %public_key, "a prefix moves to another peer");
-        }
         self.configure(device, peer_message(&change)).await?;
-        let now = observed(&self.configuration(device).await?);
+        let now = observed(&self.configuration_of(device, public_key).await?);
         match diff::mismatch(now.peers.get(public_key), config) {
             Some(what) => Err(Error::ReadBack { device: device.clone(), what }),
             None => Ok(()),
@@ -39,13 +36,13 @@ impl LocalDevices {
     }
 
     pub(super) async fn remove_peer(&self, device: &DeviceName, public_key: &PublicKey) -> Result<(), Error> {
-        if !self.configuration(device).await?.peers.contains_key(public_key) {
+        if !self.configuration_of(device, public_key).await?.peers.contains_key(public_key) {
             return Ok(());
         }
         let removal = SetPeer { remove: true, ..SetPeer::new(*public_key) };
         self.configure(device, removal).await?;
         self.endpoints().remove(&(device.clone(), *public_key));
-        if self.configuration(device).await?.peers.contains_key(public_key) {
+        if self.configuration_of(device, public_key).await?.peers.contains_key(public_key) {
             return Err(Error::ReadBack { device: device.clone(), what: "a removed peer" });
         }
         Ok(())
@@ -53,6 +50,10 @@ impl LocalDevices {
 
     pub(super) async fn configuration(&self, device: &DeviceName) -> Result<DeviceInfo, Error> {
         self.uapi.get(device).await.map_err(Error::Configuration)
+    }
+
+    async fn configuration_of(&self, device: &DeviceName, peer: &PublicKey) -> Result<DeviceInfo, Error> {
+        self.uapi.get_peer(device, peer).await.map_err(Error::Configuration)
     }
 
     async fn configure(&self, device: &DeviceName, peer: SetPeer) -> Result<(), Error> {

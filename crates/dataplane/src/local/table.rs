@@ -46,9 +46,13 @@ impl LocalDevices {
 
     /// Our routes in one table.
     async fn own_routes(&self, table: u32) -> Result<Vec<Route>, Error> {
-        let routes = self.netlink.routes().await.map_err(Error::Netlink)?;
-        let ours = |route: &Route| route.table == table && route.protocol == self.options.protocol;
-        Ok(routes.into_iter().filter(ours).collect())
+        let mut routes = self.own_routes_like(table, true).await?;
+        routes.append(&mut self.own_routes_like(table, false).await?);
+        Ok(routes)
+    }
+
+    async fn own_routes_like(&self, table: u32, v4: bool) -> Result<Vec<Route>, Error> {
+        self.netlink.routes_of(table, self.options.protocol, v4).await.map_err(Error::Netlink)
     }
 
     async fn own_rules(&self) -> Result<Vec<Rule>, Error> {
@@ -110,10 +114,11 @@ impl LocalDevices {
             target: Target::Device(link.index),
             source,
         };
-        if !self.own_routes(table).await?.contains(&route) {
+        let v4 = prefix.addr().is_ipv4();
+        if !self.own_routes_like(table, v4).await?.contains(&route) {
             self.netlink.put_route(&route).await.map_err(Error::Netlink)?;
             self.wrote();
-            if !self.own_routes(table).await?.contains(&route) {
+            if !self.own_routes_like(table, v4).await?.contains(&route) {
                 return Err(Error::ReadBack { device: device.clone(), what: "a route" });
             }
         }
@@ -121,7 +126,7 @@ impl LocalDevices {
     }
 
     pub(super) async fn remove_route(&self, table: u32, kind: RouteKind, prefix: IpNet) -> Result<(), Error> {
-        for route in self.own_routes(table).await? {
+        for route in self.own_routes_like(table, prefix.addr().is_ipv4()).await? {
             let over_device = matches!(route.target, Target::Device(_));
             if over_device && route.metric == layout::metric(kind) && route.prefix == prefix.trunc() {
                 self.netlink.delete_route(&route).await.map_err(Error::Netlink)?;

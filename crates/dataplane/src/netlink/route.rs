@@ -47,6 +47,23 @@ impl Netlink {
         Ok(routes)
     }
 
+    /// The routes of one table, protocol and family; the kernel leaves out the others.
+    pub(crate) async fn routes_of(&self, table: u32, protocol: u8, v4: bool) -> Result<Vec<Route>, Error> {
+        let mut message = RouteMessage::default();
+        message.header.address_family = if v4 { AddressFamily::Inet } else { AddressFamily::Inet6 };
+        message.header.protocol = RouteProtocol::from(protocol);
+        message.attributes = vec![RouteAttribute::Table(table)];
+        match self.dump("routes", &RouteNetlinkMessage::GetRoute(message)).await {
+            Ok(found) => {
+                let ours = |route: &Route| route.table == table && route.protocol == protocol;
+                Ok(found.into_iter().filter_map(read).filter(ours).collect())
+            }
+            // There is no such table yet.
+            Err(error) if error.errno() == Some(nix::libc::ENOENT) => Ok(Vec::new()),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Makes a route, or replaces the one with the same table, prefix and metric in one step.
     pub(crate) async fn put_route(&self, route: &Route) -> Result<(), Error> {
         let what = format!("put route {} into table {}", route.prefix, route.table);

@@ -267,5 +267,4 @@ impl LinkProbe {
 }
 
 #[cfg(test)]
-#[path = "state_tests.rs"]
 mod tests;

@@ -12,7 +12,7 @@ use tokio::{
 };
 use zeroize::Zeroizing;
 
-use crate::uapi::{parse_set, render_get};
+use crate::uapi::{parse_filter, parse_set, render_get};
 
 use super::device::UserDevice;
 
@@ -68,10 +68,16 @@ async fn next_request(read: &mut (impl AsyncBufReadExt + Unpin)) -> Option<Zeroi
 async fn answer(device: &UserDevice, request: &str) -> Zeroizing<String> {
     let (operation, rest) = request.split_once('\n').unwrap_or((request, ""));
     let result = match operation.trim_end() {
-        "get=1" => {
-            let wall: Duration = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-            return render_get(&device.info().await, wall);
-        }
+        "get=1" => match parse_filter(rest) {
+            Ok(peers) => {
+                let wall: Duration = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+                return render_get(&device.info(peers.as_deref()).await, wall);
+            }
+            Err(error) => {
+                tracing::debug!(%error, "refused a configuration request");
+                Err(EINVAL)
+            }
+        },
         "set=1" => match parse_set(rest) {
             Ok(set) => device.set(&set).await.map(drop),
             Err(error) => {

@@ -55,9 +55,14 @@ impl UserDevice {
         self.changes.load(Ordering::Relaxed)
     }
 
-    pub(super) async fn info(&self) -> DeviceInfo {
+    /// The device with all its peers, or with those named.
+    pub(super) async fn info(&self, peers: Option<&[PublicKey]>) -> DeviceInfo {
         let keyed = self.keyed.lock().await;
-        self.read(*keyed).await
+        let mut info = self.read(*keyed).await;
+        if let Some(named) = peers {
+            info.peers.retain(|key, _| named.contains(key));
+        }
+        info
     }
 
     async fn read(&self, keyed: bool) -> DeviceInfo {

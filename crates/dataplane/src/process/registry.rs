@@ -121,15 +121,15 @@ impl Registry {
         listen::remove(&self.uapi_dir.join(format!("{name}.sock")));
         self.heard.forget(name);
         self.retired.fetch_add(entry.device.changes(), Ordering::Relaxed);
-        // The netdevice goes at once; its file closes when the last task of the tunnel has ended.
-        if let Err(error) = self.netlink.delete_link(entry.index).await {
-            tracing::debug!(%error, device = name, "the interface was gone already");
-        }
         for task in entry.tasks {
             let _ = task.await;
         }
         if let Some(device) = Arc::into_inner(entry.device) {
             device.stop().await;
+        }
+        // The interface goes when its file closes, which a task that is still ending may hold up.
+        if let Err(error) = self.netlink.delete_link(entry.index).await {
+            tracing::debug!(%error, device = name, "the interface was gone already");
         }
     }
 

@@ -7,7 +7,10 @@ use tokio::{
     net::{UnixListener, UnixStream},
 };
 
-use crate::control::{Answer, Request};
+use crate::{
+    causes::causes,
+    control::{Answer, Request},
+};
 
 use super::registry::Registry;
 
@@ -56,6 +59,6 @@ async fn answer(registry: &Arc<Registry>, request: Request) -> Answer {
     };
     match done {
         Ok(()) => Answer::Done,
-        Err(error) => Answer::Error { error: error.to_string() },
+        Err(error) => Answer::Error { error: causes(&error) },
     }
 }

@@ -6,14 +6,14 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use spanwire_engine::{Class, DeviceName};
+use spanwire_engine::{Class, DeviceName, PublicKey};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::UnixStream,
 };
 use zeroize::Zeroizing;
 
-use super::{DeviceInfo, SetDevice, SyntaxError, parse_get, render_set};
+use super::{DeviceInfo, SetDevice, SyntaxError, hex, parse_get, render_set};
 
 const TIME_LIMIT: Duration = Duration::from_secs(10);
 
@@ -81,6 +81,12 @@ impl Client {
 
     pub(crate) async fn get(&self, device: &DeviceName) -> Result<DeviceInfo, Error> {
         let answer = self.ask(device, "get=1\n\n").await?;
+        parse_get(&answer, wall()).map_err(|source| Error::Syntax { device: device.clone(), source })
+    }
+
+    /// The device with one peer alone, if it has that one: what it costs does not grow with the others.
+    pub(crate) async fn get_peer(&self, device: &DeviceName, peer: &PublicKey) -> Result<DeviceInfo, Error> {
+        let answer = self.ask(device, &format!("get=1\npublic_key={}\n\n", hex(&peer.0))).await?;
         parse_get(&answer, wall()).map_err(|source| Error::Syntax { device: device.clone(), source })
     }
 

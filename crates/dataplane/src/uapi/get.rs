@@ -10,6 +10,18 @@ use crate::key::{PresharedKey, SecretKey};
 
 use super::{DeviceInfo, PeerInfo, SyntaxError, hex, unhex};
 
+/// Which peers a `get=1` request asks for: those that it names, an addition of ours to the protocol; `None`: all.
+pub(crate) fn parse_filter(text: &str) -> Result<Option<Vec<PublicKey>>, SyntaxError> {
+    let mut keys = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        let named = line.strip_prefix("public_key=").and_then(unhex);
+        let fault =
+            || SyntaxError { line: index + 1, key: line.split('=').next().unwrap_or(line).to_owned() };
+        keys.push(PublicKey(named.ok_or_else(fault)?));
+    }
+    Ok((!keys.is_empty()).then_some(keys))
+}
+
 /// Writes a whole answer. `wall` is the time since the epoch, for the moments of handshakes.
 pub(crate) fn render_get(device: &DeviceInfo, wall: Duration) -> Zeroizing<String> {
     let mut text = Zeroizing::new(String::with_capacity(256 + 512 * device.peers.len()));
@@ -106,6 +118,14 @@ fn peer_line(peer: &mut PeerInfo, moment: &mut Duration, key: &str, value: &str)
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_request_may_name_peers() {
+        assert_eq!(parse_filter(""), Ok(None));
+        let line = format!("public_key={}\n", "05".repeat(32));
+        assert_eq!(parse_filter(&line), Ok(Some(vec![PublicKey([5; 32])])));
+        assert!(parse_filter("nonsense=1").is_err());
+    }
 
     #[test]
     fn an_answer_survives_the_round_trip() {

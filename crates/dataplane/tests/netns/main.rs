@@ -6,5 +6,6 @@ mod devices;
 mod filter;
 mod peers;
 mod probes;
+mod rest;
 mod rig;
 mod smoke;
