@@ -3,8 +3,12 @@
 
 mod drops;
 mod expect;
+mod load;
 
-use std::{net::IpAddr, time::Duration};
+use std::{
+    net::IpAddr,
+    time::{Duration, Instant},
+};
 
 use anyhow::{Context as _, Result, bail};
 use spanwire_api::GatewayNetworkStatus;
@@ -15,6 +19,8 @@ use spanwire_testkit::{
 
 pub use drops::Drops;
 pub use expect::Keeps;
+pub use load::Load;
+use load::Sampler;
 
 use crate::{Fleet, Say, Setup, interrupt};
 
@@ -41,6 +47,8 @@ pub struct Run {
     prober: Prober,
     streams: Option<Streams>,
     drops: Drops,
+    sampler: Sampler,
+    sampled: Vec<String>,
 }
 
 /// A measurement that is over.
@@ -52,6 +60,8 @@ pub struct Measured {
     pub streams: Vec<StreamReport>,
     /// What full queues of the machine dropped meanwhile.
     pub drops: Drops,
+    /// What the dataplanes got of the processor.
+    pub load: Load,
 }
 
 /// All ordered pairs of members, between their tunnel addresses.
@@ -116,11 +126,16 @@ impl Run {
     ///
     /// # Errors
     /// A socket could not be made, or a stream does not connect.
-    pub fn start(pairs: &[Pair], per_second: u32, streams: Option<&[Pair]>) -> Result<Self> {
+    pub fn start(fleet: &Fleet, pairs: &[Pair], per_second: u32, streams: Option<&[Pair]>) -> Result<Self> {
         let drops = Drops::now(pairs)?;
         let streams = streams.map(Streams::start).transpose().context("starting the streams")?;
         let prober = Prober::start(pairs, rate(per_second)).context("starting the measurement")?;
-        Ok(Self { prober, streams, drops })
+        let dataplanes =
+            || fleet.members().iter().filter_map(|member| Some((member.name(), member.dataplane()?)));
+        let sampled = dataplanes().map(|(name, _)| name.to_owned()).collect();
+        let pids = dataplanes().map(|(_, process)| process.pid()).collect();
+        let begun = Instant::now().checked_sub(prober.now()).unwrap_or_else(Instant::now);
+        Ok(Self { prober, streams, drops, sampler: Sampler::start(pids, begun), sampled })
     }
 
     /// The time of the measurement.
@@ -141,7 +156,8 @@ impl Run {
         let streams = self.streams.map(Streams::finish).transpose().context("counting the streams")?;
         let report = self.prober.finish().context("counting the measurement")?;
         let drops = Drops::now(pairs)?.since(self.drops);
-        Ok(Measured { report, streams: streams.unwrap_or_default(), drops })
+        let load = self.sampler.finish(self.sampled)?;
+        Ok(Measured { report, streams: streams.unwrap_or_default(), drops, load })
     }
 }
 

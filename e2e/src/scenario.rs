@@ -54,9 +54,9 @@ pub(crate) struct Scene<'a> {
 
 impl Scene<'_> {
     /// Begins to measure all pairs that ever have a path, with streams beside them where the hosts have firewalls.
-    pub(crate) fn measure(&self) -> Result<measure::Run> {
+    pub(crate) fn measure(&self, fleet: &Fleet) -> Result<measure::Run> {
         let steady: Vec<_> = judge::steady(&self.pairs, &self.expected);
         let streams = self.setup.firewall.then_some(&steady[..]);
-        measure::Run::start(&self.pairs, self.quiet.rate, streams)
+        measure::Run::start(fleet, &self.pairs, self.quiet.rate, streams)
     }
 }

@@ -86,6 +86,11 @@ impl Member {
         self.subnet
     }
 
+    /// Its dataplane, once started.
+    pub fn dataplane(&self) -> Option<&Process> {
+        self.dataplane.as_ref()
+    }
+
     /// Its processes that were started.
     pub fn processes(&self) -> impl Iterator<Item = &Process> {
         self.dataplane.iter().chain(&self.worker)

@@ -22,7 +22,7 @@ const SPOKES: [&str; 2] = ["spoke-1", "spoke-2"];
 
 /// Runs it and judges it.
 pub(crate) fn run(scene: &Scene<'_>, fleet: &mut Fleet) -> Result<Outcome> {
-    let run = scene.measure()?;
+    let run = scene.measure(fleet)?;
     interrupt::pause(LEAD)?;
     let cut = run.now();
     scene.say.line("Cutting off the host of hub-a");

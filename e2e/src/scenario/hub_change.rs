@@ -28,7 +28,7 @@ pub(crate) enum Kill {
 
 /// Runs the change and judges it.
 pub(crate) fn run(scene: &Scene<'_>, fleet: &mut Fleet, kill: Kill) -> Result<Outcome> {
-    let run = scene.measure()?;
+    let run = scene.measure(fleet)?;
     interrupt::pause(LEAD)?;
     scene.say.line("Editing the network: hub: hub-a becomes hub: hub-b");
     fleet.declare(|network| network.hub = Some("hub-b".to_owned()))?;

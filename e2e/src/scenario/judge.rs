@@ -9,7 +9,7 @@ use spanwire_testkit::prober::{Pair, PairReport, Stats};
 use super::{Scene, phases::Phases};
 use crate::{
     Outcome, Scenario, Setup, Transit,
-    measure::{Keeps, Measured, millis},
+    measure::{Keeps, Load, Measured, millis},
     outcome::{PairOutcome, StreamOutcome},
 };
 
@@ -75,7 +75,7 @@ pub(crate) fn lossless(scene: &Scene<'_>, measured: &Measured, phases: &Phases) 
         let (from, to) = window(*keeps, phases);
         let stats = pair.window(from, to);
         sum = sum.and(stats);
-        let outages = outages(pair, from, to, phases);
+        let outages = outages(pair, (from, to), phases, &measured.load);
         outcome.pairs.push(PairOutcome::new(&pair.label, keeps.to_string(), stats, outages));
     }
     outcome.sent = sum.sent;
@@ -100,13 +100,15 @@ fn window(keeps: Keeps, phases: &Phases) -> (Duration, Duration) {
     }
 }
 
-fn outages(pair: &PairReport, from: Duration, to: Duration, phases: &Phases) -> Vec<String> {
+fn outages(pair: &PairReport, window: (Duration, Duration), phases: &Phases, load: &Load) -> Vec<String> {
     const SHOWN: usize = 5;
+    let (from, to) = window;
     let within = |(first, last): &(Duration, Duration)| *last >= from && *first < to;
     let all: Vec<_> = pair.outages().into_iter().filter(within).collect();
     let shown = all.iter().take(SHOWN).map(|(first, last)| {
         let (from, to) = (first.as_secs_f64(), last.as_secs_f64());
-        format!("lost from {from:.3} s to {to:.3} s{}", phases.at(*first))
+        let got = load.between(*first, *last);
+        format!("lost from {from:.3} s to {to:.3} s{}; {got}", phases.at(*first))
     });
     let more = all.len().saturating_sub(SHOWN);
     shown.chain((more > 0).then(|| format!("and {more} more times"))).collect()

@@ -13,7 +13,7 @@ const BETWEEN: Duration = Duration::from_secs(2);
 
 /// Runs both changes and judges them together.
 pub(crate) fn run(scene: &Scene<'_>, fleet: &mut Fleet) -> Result<Outcome> {
-    let run = scene.measure()?;
+    let run = scene.measure(fleet)?;
     let mut phases = Phases::default();
     interrupt::pause(LEAD)?;
     scene.say.line("Editing the network: topology: mesh becomes topology: hub-spoke, hub: hub-a");
