@@ -9,6 +9,7 @@ mod filter;
 mod layout;
 mod observe;
 mod peer;
+mod recover;
 mod reverse_path;
 mod start;
 mod switches;
@@ -31,6 +32,7 @@ use spanwire_engine::{
 };
 
 pub use error::Error;
+pub use recover::secret_of;
 
 use crate::{control, key::SecretKey, netlink::Netlink, netlink::monitor::HostChanges, nft::Filter, uapi};
 

@@ -66,14 +66,39 @@ pub enum LogFormat {
     Json,
 }
 
+const CONTROLLER_EXAMPLES: &str = "\
+Examples:
+  spanwire controller --control dir:/srv/control
+  spanwire controller --control dir:/srv/control --once --output json
+      one pass: prints every write, and what a phase waits for";
+
+const WORKER_EXAMPLES: &str = "\
+Examples:
+  spanwire worker --control dir:/srv/control --local dir:/var/lib/spanwire --gateway berlin
+  SPANWIRE_CONTROL=dir:/srv/control SPANWIRE_LOCAL=dir:/var/lib/spanwire spanwire worker --gateway berlin --once
+      one pass, the places from the environment
+  spanwire worker --control dir:/srv/control --local dir:/var/lib/spanwire --gateway berlin --dry-run
+      every step in order, and what stays until something else is connected; nothing is written";
+
+const DATAPLANE_EXAMPLES: &str = "\
+Examples:
+  spanwire dataplane
+  spanwire dataplane --socket /run/other/dataplane.sock
+      give the worker the same with --dataplane-socket
+  wg show
+      shows its devices like any other WireGuard's";
+
 /// The processes.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Turns every GatewayNetwork of a control store into one intent a gateway, in phases when a hub moves
+    #[command(after_help = CONTROLLER_EXAMPLES)]
     Controller(Box<ControllerArgs>),
     /// Makes the tunnels of this host match the intents for one gateway, and says how they are
+    #[command(after_help = WORKER_EXAMPLES)]
     Worker(Box<WorkerArgs>),
     /// Holds the userspace WireGuard devices of this host; outlives the worker
+    #[command(after_help = DATAPLANE_EXAMPLES)]
     Dataplane(DataplaneArgs),
 }
 
@@ -198,6 +223,9 @@ mod tests {
         let help = Cli::command().render_long_help().to_string();
         for words in ["Examples:", "spanwire controller --control dir:", "75", "--log-format"] {
             assert!(help.contains(words), "{words}");
+        }
+        for command in Cli::command().get_subcommands_mut() {
+            assert!(command.render_long_help().to_string().contains("Examples:"), "{}", command.get_name());
         }
     }
 }

@@ -1,17 +1,17 @@
 //! The host of a worker that runs for real: devices, probes and the host's own facts. It refuses to decide.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, path::PathBuf};
 
 use spanwire_dataplane::{
     key::SecretKey,
-    local::{LocalDevices, Options},
+    local::{LocalDevices, Options, secret_of},
     probe::Target,
 };
-use spanwire_engine::{LinkId, worker::Evidence};
+use spanwire_engine::{LinkId, PublicKey, worker::Evidence};
 use tokio::time::timeout;
 
-use super::{Facts, HOST_LIMIT, HostFacts, Probes};
-use crate::cli::WorkerArgs;
+use super::{Facts, HOST_LIMIT, HostFacts, Probes, own_key::LostKeys};
+use crate::{cli::WorkerArgs, fault::chain};
 
 /// Opens the host with what the command line says of it.
 ///
@@ -47,5 +47,22 @@ impl Probes for NoProbes {
 
     fn evidence(&self) -> BTreeMap<LinkId, Evidence> {
         BTreeMap::new()
+    }
+}
+
+/// The keys that our devices carry; a folder of configuration sockets.
+#[derive(Debug, Clone)]
+pub struct KeysOfDevices(pub PathBuf);
+
+impl LostKeys for KeysOfDevices {
+    async fn secret_of(&self, public: &PublicKey) -> Option<SecretKey> {
+        match timeout(HOST_LIMIT, secret_of(public, self.0.clone())).await {
+            Ok(Ok(found)) => found,
+            Ok(Err(error)) => {
+                tracing::warn!("cannot look for a lost key: {}", chain(&error));
+                None
+            }
+            Err(_) => None,
+        }
     }
 }

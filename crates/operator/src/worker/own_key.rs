@@ -1,7 +1,9 @@
-//! The key that a worker starts with: the one of its file, else a new one. It refuses to make a key before its own
+//! The key that a worker starts with: the one of its file, else the one that its devices still carry if that is
+//! published, else a new one. It refuses to make a key before its own
 //! Gateway was read, because the new generation counts from the published one.
 
-use spanwire_engine::{GatewayName, port::WorkerStore};
+use spanwire_dataplane::key::SecretKey;
+use spanwire_engine::{GatewayName, PublicKey, port::WorkerStore};
 
 use super::STORE_LIMIT;
 use crate::{
@@ -10,6 +12,12 @@ use crate::{
     key_file::{self, KeyFile, OwnKey},
     stop::Stop,
 };
+
+/// Where a key may still be whose file was lost.
+pub trait LostKeys {
+    /// The private key of `public`, if it is still somewhere on this host.
+    fn secret_of(&self, public: &PublicKey) -> impl Future<Output = Option<SecretKey>>;
+}
 
 /// Why there is no key yet.
 #[derive(Debug)]
@@ -37,14 +45,20 @@ pub async fn own_key(
     file: &KeyFile,
     me: &GatewayName,
     control: &impl WorkerStore,
+    lost: &impl LostKeys,
 ) -> Result<Result<OwnKey, NotYet>, key_file::Error> {
     if let Some(key) = file.load()? {
         return Ok(Ok(key));
     }
-    Ok(make(file, me, control).await)
+    Ok(make(file, me, control, lost).await)
 }
 
-async fn make(file: &KeyFile, me: &GatewayName, control: &impl WorkerStore) -> Result<OwnKey, NotYet> {
+async fn make(
+    file: &KeyFile,
+    me: &GatewayName,
+    control: &impl WorkerStore,
+    lost: &impl LostKeys,
+) -> Result<OwnKey, NotYet> {
     let read = limited("cannot read the control store", STORE_LIMIT, control.read(me)).await;
     let view = read.map_err(NotYet::Failed)?;
     let Some(own) = view.gateways.get(me) else {
@@ -52,11 +66,18 @@ async fn make(file: &KeyFile, me: &GatewayName, control: &impl WorkerStore) -> R
         let why = unreadable.map_or("there is none, create it", |object| object.cause.as_str());
         return Err(NotYet::Waiting(format!("the Gateway {me} in the control store ({why}), to make a key")));
     };
-    let generation = own.facts.key_generation.max(0) + 1;
-    let key = file.create(generation);
+    let published = own.facts.public_key.as_ref().and_then(|text| text.parse().ok());
+    let restored = match published {
+        Some(public) => lost.secret_of(&public).await,
+        None => None,
+    };
+    let key = match restored {
+        Some(secret) => file.store(secret, own.facts.key_generation),
+        None => file.create(own.facts.key_generation.max(0) + 1),
+    };
     let key =
-        key.map_err(|error| NotYet::Failed(Noted::new("cannot make the key of this gateway", &error)))?;
-    tracing::info!(generation, "made a private key");
+        key.map_err(|error| NotYet::Failed(Noted::new("cannot keep the key of this gateway", &error)))?;
+    tracing::info!(generation = key.generation, "no key file was there: made or restored from a device");
     Ok(key)
 }
 
@@ -68,14 +89,14 @@ pub async fn wait_for_key(
     file: &KeyFile,
     me: &GatewayName,
     control: &impl WorkerStore,
-    trigger: &Trigger,
-    stop: &Stop,
+    lost: &impl LostKeys,
+    (trigger, stop): (&Trigger, &Stop),
 ) -> Result<Option<OwnKey>, key_file::Error> {
     let mut retry = Retry::new();
     let mut said = String::new();
     loop {
         trigger.take();
-        let not_yet = match own_key(file, me, control).await? {
+        let not_yet = match own_key(file, me, control, lost).await? {
             Ok(key) => return Ok(Some(key)),
             Err(not_yet) => not_yet,
         };

@@ -13,7 +13,7 @@ use tracing::Instrument as _;
 use super::{
     Ports, Probes, Worker, dry_run,
     identity::Identity,
-    local_host::{self, NoProbes},
+    local_host::{self, KeysOfDevices, NoProbes},
     own_key::{own_key, wait_for_key},
     probing::Probing,
     uninstall::WantsNothing,
@@ -135,11 +135,12 @@ impl Setting {
         trigger: &Trigger,
         stop: &Stop,
     ) -> anyhow::Result<Result<OwnKey, Outcome>> {
-        let gateway = &self.args.gateway;
+        let (file, gateway) = (&self.key_file, &self.args.gateway);
+        let devices = KeysOfDevices(self.args.uapi_dir.clone());
         if self.args.rhythm.once {
-            return Ok(own_key(&self.key_file, gateway, control).await?.map_err(Outcome::from));
+            return Ok(own_key(file, gateway, control, &devices).await?.map_err(Outcome::from));
         }
-        let key = wait_for_key(&self.key_file, gateway, control, trigger, stop).await?;
+        let key = wait_for_key(file, gateway, control, &devices, (trigger, stop)).await?;
         Ok(key.ok_or_else(Outcome::default))
     }
 

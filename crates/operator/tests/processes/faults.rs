@@ -129,3 +129,21 @@ fn s7_a_blocked_port_is_named_with_what_to_try() {
     spoke.host.hear_again().unwrap();
     wait_until("it is connected again", || says("ProbeAnswered"));
 }
+
+#[test]
+fn a_lost_key_file_comes_back_from_the_devices_and_nothing_else_happens() {
+    if cannot() {
+        return;
+    }
+    let fleet = Fleet::new();
+    fleet.converge();
+    let spoke = &fleet.members[1];
+    let key = spoke.folder.join("local/private.key");
+    let (before, generation) = (fs::read(&key).unwrap(), key.with_extension("key.generation"));
+    let counted = fs::read(&generation).unwrap();
+    fs::remove_file(&key).unwrap();
+    fs::remove_file(&generation).unwrap();
+    let run = spoke.once();
+    assert_eq!((run.code, run.writes()), (0, vec![]), "{run:#?}");
+    assert_eq!((fs::read(&key).unwrap(), fs::read(&generation).unwrap()), (before, counted));
+}

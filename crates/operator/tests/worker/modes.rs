@@ -9,13 +9,32 @@ use spanwire::{
     stop::Stop,
     worker::{
         Worker, dry_run,
-        own_key::{NotYet, own_key, wait_for_key},
+        own_key::{LostKeys, NotYet, own_key, wait_for_key},
         uninstall::WantsNothing,
     },
 };
-use spanwire_engine::LinkRole;
+use spanwire_dataplane::key::SecretKey;
+use spanwire_engine::{LinkRole, PublicKey};
 
 use crate::world::{World, gateway, intent, link};
+
+/// No device has a key.
+struct Nowhere;
+
+impl LostKeys for Nowhere {
+    async fn secret_of(&self, _: &PublicKey) -> Option<SecretKey> {
+        None
+    }
+}
+
+/// One device has this key.
+struct Somewhere(SecretKey);
+
+impl LostKeys for Somewhere {
+    async fn secret_of(&self, public: &PublicKey) -> Option<SecretKey> {
+        (self.0.public() == *public).then(|| self.0.clone())
+    }
+}
 
 async fn connected() -> World {
     let world = World::new();
@@ -86,17 +105,35 @@ async fn a_key_counts_from_the_published_generation_and_is_not_made_before_that_
     let world = World::new();
     let me = gateway("spoke-1");
     let view = world.control.0.lock().unwrap().take();
-    assert!(matches!(own_key(&file, &me, &world.control).await.unwrap(), Err(NotYet::Failed(_))));
+    assert!(matches!(own_key(&file, &me, &world.control, &Nowhere).await.unwrap(), Err(NotYet::Failed(_))));
     *world.control.0.lock().unwrap() = Some(spanwire_engine::port::WorkerView::default());
-    assert!(matches!(own_key(&file, &me, &world.control).await.unwrap(), Err(NotYet::Waiting(_))));
+    assert!(matches!(own_key(&file, &me, &world.control, &Nowhere).await.unwrap(), Err(NotYet::Waiting(_))));
     assert!(file.load().unwrap().is_none());
     *world.control.0.lock().unwrap() = view;
     {
         let mut view = world.control.0.lock().unwrap();
         view.as_mut().unwrap().gateways.get_mut(&me).unwrap().facts.key_generation = 4;
     }
-    let Ok(key) = own_key(&file, &me, &world.control).await.unwrap() else { panic!("no key") };
+    let Ok(key) = own_key(&file, &me, &world.control, &Nowhere).await.unwrap() else { panic!("no key") };
     assert_eq!(key.generation, Some(5));
+}
+
+#[tokio::test]
+async fn a_lost_key_is_restored_from_a_device_if_it_is_the_published_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let (world, me, secret) = (World::new(), gateway("spoke-1"), SecretKey::generate().unwrap());
+    for (published, generation) in [(secret.public(), 3), (PublicKey([9; 32]), 4)] {
+        {
+            let mut view = world.control.0.lock().unwrap();
+            let own = view.as_mut().unwrap().gateways.get_mut(&me).unwrap();
+            (own.facts.public_key, own.facts.key_generation) = (Some(published.to_string()), 3);
+        }
+        let file = KeyFile::new(folder.path().join(generation.to_string()));
+        let device = Somewhere(secret.clone());
+        let Ok(key) = own_key(&file, &me, &world.control, &device).await.unwrap() else { panic!("no key") };
+        assert_eq!((key.generation, key.public == secret.public()), (Some(generation), generation == 3));
+        assert_eq!(file.load().unwrap().unwrap().public, key.public);
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -112,12 +149,13 @@ async fn waiting_for_a_key_ends_with_the_gateway_or_with_the_process() {
         trigger.fire("control store");
     };
     let start = tokio::time::Instant::now();
-    let (key, ()) = tokio::join!(wait_for_key(&file, &me, &world.control, &trigger, &stop), appears);
+    let (key, ()) =
+        tokio::join!(wait_for_key(&file, &me, &world.control, &Nowhere, (&trigger, &stop)), appears);
     assert!(key.unwrap().is_some());
     assert_eq!(start.elapsed(), Duration::from_secs(40));
     let elsewhere = KeyFile::new(folder.path().join("other.key"));
     *world.control.0.lock().unwrap() = None;
     ask.send(true).unwrap();
-    let none = wait_for_key(&elsewhere, &me, &world.control, &trigger, &stop).await.unwrap();
+    let none = wait_for_key(&elsewhere, &me, &world.control, &Nowhere, (&trigger, &stop)).await.unwrap();
     assert!(none.is_none());
 }
