@@ -7,7 +7,7 @@ pub(crate) mod monitor;
 pub(crate) mod route;
 pub(crate) mod rule;
 
-use std::{io, time::Duration};
+use std::{io, sync::mpsc::SyncSender, time::Duration};
 
 use futures::StreamExt;
 use netlink_packet_core::{
@@ -16,7 +16,7 @@ use netlink_packet_core::{
 use netlink_packet_route::RouteNetlinkMessage;
 use rtnetlink::Handle;
 use spanwire_engine::Class;
-use tokio::{sync::Mutex, task::JoinHandle};
+use tokio::sync::{Mutex, oneshot};
 
 const TIME_LIMIT: Duration = Duration::from_secs(10);
 const DUMP_ATTEMPTS: usize = 5;
@@ -87,19 +87,18 @@ pub(crate) struct Netlink {
     handle: Handle,
     /// The kernel gives one list at a time to one socket.
     listing: Mutex<()>,
-    task: JoinHandle<()>,
-}
-
-impl Drop for Netlink {
-    fn drop(&mut self) {
-        self.task.abort();
-    }
+    /// Ends the connection's thread when it is dropped.
+    _leave: oneshot::Sender<()>,
 }
 
 impl Netlink {
     pub(crate) fn open() -> Result<Self, Error> {
-        let (connection, handle, _) = rtnetlink::new_connection_with_strict_check().map_err(Error::Open)?;
-        Ok(Self { handle, listing: Mutex::new(()), task: tokio::spawn(connection) })
+        let (opened, answer) = std::sync::mpsc::sync_channel(1);
+        let (leave, left) = oneshot::channel();
+        let thread = std::thread::Builder::new().name("netlink".to_owned());
+        thread.spawn(move || carry(&opened, left)).map_err(Error::Open)?;
+        let opened = answer.recv().unwrap_or_else(|error| Err(io::Error::other(error)));
+        Ok(Self { handle: opened.map_err(Error::Open)?, listing: Mutex::new(()), _leave: leave })
     }
 
     /// Reads a whole list; reads it again when the kernel says that it changed under the reading.
@@ -170,4 +169,26 @@ impl Netlink {
             Err(_) => Err(Error::TimedOut { what }),
         }
     }
+}
+
+/// Carries requests on a thread of its own. The kernel works a request off inside the call that sends it, and there it
+/// may wait for its lock for a long time: packets of the caller's runtime must not wait with it.
+fn carry(opened: &SyncSender<io::Result<Handle>>, left: oneshot::Receiver<()>) {
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_io().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return drop(opened.send(Err(error))),
+    };
+    runtime.block_on(async {
+        match rtnetlink::new_connection_with_strict_check() {
+            Ok((connection, handle, _)) => {
+                // A caller that is gone has dropped the other end of `left` too.
+                let _ = opened.send(Ok(handle));
+                tokio::select! {
+                    () = connection => {}
+                    _ = left => {}
+                }
+            }
+            Err(error) => drop(opened.send(Err(error))),
+        }
+    });
 }

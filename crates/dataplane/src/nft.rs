@@ -85,7 +85,7 @@ impl Filter {
 
     /// Replaces the table in one transaction, reads it back, and leaves the mark by which [`Filter::standing`] knows it.
     pub(crate) async fn replace(&self, firewall: &Firewall) -> Result<(), Error> {
-        let standing = self.nft.list().await?;
+        let standing = self.nft.list().await?.filter(|listing| marker::read(listing).is_some());
         self.nft
             .apply("replace the packet filter table", &render::table(firewall, standing.as_ref()))
             .await?;

@@ -39,7 +39,7 @@ const BEFORE_FILTERS: i32 = -5;
 /// Before the source NAT of others.
 const BEFORE_NAT: i32 = 90;
 
-/// Everything, after what clears the table that `standing` lists.
+/// Everything, after what clears the table: emptied in place if `standing` lists it as it was written, else deleted.
 pub(super) fn table(firewall: &Firewall, standing: Option<&Value>) -> Nftables<'static> {
     let mut table = Rendered::default();
     table.add(NfListObject::Table(own_table()));
@@ -52,12 +52,15 @@ pub(super) fn table(firewall: &Firewall, standing: Option<&Value>) -> Nftables<'
     for network in &firewall.networks {
         table.network(network);
     }
-    let mut commands = standing.map(|listing| clear(listing, &table.commands)).unwrap_or_default();
+    let mut commands = match standing {
+        Some(listing) => clear(listing, &table.commands),
+        None => [NfCmd::Add, NfCmd::Delete].map(|command| command(NfListObject::Table(own_table()))).into(),
+    };
     commands.append(&mut table.commands);
     Rendered { commands }.finish()
 }
 
-/// Empties the table that stands. Sets that stay are emptied and filled in the same transaction, never deleted: a packet
+/// Empties the table that was written by us. Sets that stay are emptied and filled in the same transaction, never deleted: a packet
 /// that is half through the old rules when the new ones take over must still find its device and its prefix, else it
 /// falls to a refusal.
 fn clear(listing: &Value, coming: &[NfCmd<'static>]) -> Vec<NfCmd<'static>> {

@@ -25,7 +25,7 @@ use ask::{Heard, Sockets};
 use look::{Look, Seen};
 
 /// Moments are rounded up to this.
-const TICK: Duration = Duration::from_millis(25);
+const TICK: Duration = Duration::from_millis(50);
 /// How often peers that do not answer are looked up at their device.
 const LOOK: Duration = Duration::from_secs(2);
 
@@ -76,7 +76,7 @@ pub(super) async fn run(
                 Some(wanted) => session.set_targets(wanted),
                 None => return,
             },
-            Some(answer) = answers.recv() => session.hear(&answer),
+            Some(answer) = answers.recv() => if !session.hear(&answer) { continue },
             Some(seen) = looks.recv() => session.see(&seen),
             () = sleep_until(wake.into()) => session.tick(),
         }
@@ -148,13 +148,15 @@ impl Session {
         }
     }
 
-    fn hear(&mut self, answer: &Heard) {
+    /// Returns whether the answer changed what is known.
+    fn hear(&mut self, answer: &Heard) -> bool {
         let now = self.now();
         let Heard { device, remote, sequence } = answer;
         let link = self.by_address.get(&(device.clone(), *remote)).and_then(|id| self.links.get_mut(id));
-        if let Some(link) = link {
-            link.probe.answer(now, *sequence);
-        }
+        let Some(link) = link else { return false };
+        let before = link.evidence(now);
+        link.probe.answer(now, *sequence);
+        link.evidence(now) != before
     }
 
     fn see(&mut self, seen: &Seen) {
@@ -172,17 +174,26 @@ impl Session {
     /// Publishes what is known, if it is other than before.
     fn tell(&self) {
         let now = self.now();
-        let known = self.links.iter().filter_map(|(id, link)| {
-            let probed = link.probe.evidence(now, link.silent.one_way(now));
-            let received = link.silent.connected(now, link.probe.is_answered());
-            let evidence = probed.filter(|evidence| evidence.is_connected()).or(received).or(probed)?;
-            Some((id.clone(), evidence))
-        });
-        let known: BTreeMap<LinkId, Evidence> = known.collect();
-        self.publish.send_if_modified(|published| {
-            let changed = *published != known;
-            *published = known;
-            changed
-        });
+        let known = || self.links.iter().filter_map(|(id, link)| Some((id, link.evidence(now)?)));
+        if !is_same(&self.publish.borrow(), known()) {
+            self.publish.send_replace(known().map(|(id, evidence)| (id.clone(), evidence)).collect());
+        }
+    }
+}
+
+/// Whether what is known, in order, is what was published.
+fn is_same<'a>(
+    published: &BTreeMap<LinkId, Evidence>,
+    known: impl Iterator<Item = (&'a LinkId, Evidence)>,
+) -> bool {
+    let (mut published, mut known) = (published.iter(), known);
+    known.all(|(id, evidence)| published.next() == Some((id, &evidence))) && published.next().is_none()
+}
+
+impl Link {
+    fn evidence(&self, now: Duration) -> Option<Evidence> {
+        let probed = self.probe.evidence(now, self.silent.one_way(now));
+        let received = self.silent.connected(now, self.probe.is_answered());
+        probed.filter(|evidence| evidence.is_connected()).or(received).or(probed)
     }
 }

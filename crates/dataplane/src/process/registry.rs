@@ -44,6 +44,7 @@ struct Entry {
     alias: String,
     index: u32,
     mtu: watch::Sender<u16>,
+    file: tun::File,
     tasks: Vec<JoinHandle<()>>,
 }
 
@@ -85,7 +86,7 @@ impl Registry {
     async fn make(self: &Arc<Self>, name: &str, alias: &str, mtu: u32) -> Result<Entry, Error> {
         let fault = |source| Error::Create { name: name.to_owned(), source };
         let mtu = u16::try_from(mtu).map_err(|error| fault(io::Error::other(error)))?;
-        let tun = tun::create(name, mtu).map_err(fault)?;
+        let tun = tun::create(name, mtu).await.map_err(fault)?;
         let link = self.link(name).await?.ok_or_else(|| fault(io::ErrorKind::NotFound.into()))?;
         let change =
             LinkChange { alias: Some(alias.to_owned()), queue: Some(QUEUE), ..LinkChange::default() };
@@ -97,7 +98,7 @@ impl Registry {
             tokio::spawn(forget_when_gone(Arc::downgrade(self), name.to_owned(), link.index, tun.gone)),
         ];
         tasks.extend(self.heard.answer(name));
-        Ok(Entry { device, alias: alias.to_owned(), index: link.index, mtu: tun.mtu, tasks })
+        Ok(Entry { device, alias: alias.to_owned(), index: link.index, mtu: tun.mtu, file: tun.file, tasks })
     }
 
     async fn link(&self, name: &str) -> Result<Option<Link>, Error> {
@@ -127,10 +128,11 @@ impl Registry {
         if let Some(device) = Arc::into_inner(entry.device) {
             device.stop().await;
         }
-        // The interface goes when its file closes, which a task that is still ending may hold up.
+        // The interface would go when its file closes; its tasks may hold that up.
         if let Err(error) = self.netlink.delete_link(entry.index).await {
             tracing::debug!(%error, device = name, "the interface was gone already");
         }
+        tokio::spawn(entry.file.close());
     }
 
     /// Removes all devices.

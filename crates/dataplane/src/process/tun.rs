@@ -1,7 +1,7 @@
 //! The TUN device of one tunnel, with segmentation offload both ways, as gotatun's packet source and sink. It refuses to
 //! let one odd packet end the device: only its deletion does.
 
-use std::{io, sync::Arc};
+use std::{io, sync::Arc, time::Duration};
 
 use bytes::BytesMut;
 use gotatun::{
@@ -42,19 +42,45 @@ pub(super) struct Tun {
     pub(super) mtu: watch::Sender<u16>,
     /// Turns true when somebody deletes the device.
     pub(super) gone: watch::Receiver<bool>,
+    /// Keeps the device's file open until [`File::close`].
+    pub(super) file: File,
+}
+
+/// The file of a device.
+pub(super) struct File(Arc<AsyncDevice>);
+
+const LET_GO: Duration = Duration::from_millis(20);
+const LET_GO_LOOKS: u32 = 250;
+
+impl File {
+    /// Closes it where no packet of another device waits: the kernel may hold the call up for its lock. Tasks of the device
+    /// that still end let go of it first.
+    pub(super) async fn close(self) {
+        for _ in 0..LET_GO_LOOKS {
+            if Arc::strong_count(&self.0) == 1 {
+                break;
+            }
+            tokio::time::sleep(LET_GO).await;
+        }
+        // It fails only where the process ends, which closes it too.
+        let _ = tokio::task::spawn_blocking(move || drop(self.0)).await;
+    }
 }
 
 /// Creates the device, down and without an address.
-pub(super) fn create(name: &str, mtu: u16) -> io::Result<Tun> {
+pub(super) async fn create(name: &str, mtu: u16) -> io::Result<Tun> {
     let builder = DeviceBuilder::new().name(name).mtu(mtu).enable(false);
     let builder = builder.with(|builder| {
         builder.offload(true);
     });
-    let device = Arc::new(builder.build_async()?);
+    // The kernel may hold the calls up for its lock: not on a thread that moves packets.
+    let built = tokio::task::spawn_blocking(move || builder.build_async()).await;
+    let device = Arc::new(built.map_err(io::Error::other)??);
     let (packets, queue) = mpsc::channel(QUEUE);
     let (mtu, mtu_seen) = watch::channel(mtu);
     let (gone, gone_seen) = watch::channel(false);
     tokio::spawn(write_batches(Arc::clone(&device), queue));
+    let file = File(Arc::clone(&device));
     let receive = TunReceive {
         device,
         joined: vec![0; VIRTIO_NET_HDR_LEN + JOINED],
@@ -63,7 +89,7 @@ pub(super) fn create(name: &str, mtu: u16) -> io::Result<Tun> {
         mtu: mtu_seen,
         gone,
     };
-    Ok(Tun { receive, send: TunSend(packets), mtu, gone: gone_seen })
+    Ok(Tun { receive, send: TunSend(packets), mtu, gone: gone_seen, file })
 }
 
 impl IpSend for TunSend {

@@ -53,6 +53,7 @@ fn a_table_changed_by_hand_is_not_the_one_that_was_written() {
     for damage in [
         &["add", "rule", "inet", "spanwire", "forward", "accept"][..],
         &["flush", "chain", "inet", "spanwire", "forward"],
+        &["add", "chain", "inet", "spanwire", "x", "{ type filter hook forward priority 9; policy drop; }"],
         &["add", "element", "inet", "spanwire", "ours", "{", "eth9", "}"],
         &["delete", "table", "inet", "spanwire"],
     ] {
@@ -60,6 +61,7 @@ fn a_table_changed_by_hand_is_not_the_one_that_was_written() {
         assert_eq!(h.observe().firewall, None, "{damage:?}");
         assert_eq!(write(), Written::Changed);
         assert_eq!(h.observe().firewall.as_ref(), Some(&digest));
+        assert!(!h.output("nft", &["list", "table", "inet", "spanwire"]).contains("priority 9"));
     }
 }
 
