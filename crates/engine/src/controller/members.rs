@@ -154,7 +154,10 @@ impl<'a> Judge<'a> {
         }
         if entry.tunnel_address.is_none() {
             let earlier = gateway.and_then(|gateway| gateway.tunnel_address(self.name));
-            entry.tunnel_address = address::allocate(self.valid.cidr, taken, earlier);
+            // What another gateway had before is given out last: it may come back.
+            let kept: BTreeSet<IpAddr> = taken.union(&self.remembered(member)).copied().collect();
+            entry.tunnel_address = address::allocate(self.valid.cidr, &kept, earlier)
+                .or_else(|| address::allocate(self.valid.cidr, taken, earlier));
         }
         match entry.tunnel_address {
             Some(address) => {
@@ -170,6 +173,12 @@ impl<'a> Judge<'a> {
             }
         }
         entry
+    }
+
+    /// Addresses that other gateways had in this network.
+    fn remembered(&self, member: &GatewayName) -> BTreeSet<IpAddr> {
+        let others = self.view.gateways.iter().filter(|(name, _)| *name != member);
+        others.filter_map(|(_, gateway)| gateway.tunnel_address(self.name)).collect()
     }
 
     /// Why a member can't be in beside those that are accepted already.
