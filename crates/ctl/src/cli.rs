@@ -1,0 +1,181 @@
+//! The command line: arguments in, text and exit code out. It refuses to write anything anywhere.
+
+use std::{
+    fs,
+    io::{self, Read as _},
+    path::{Path, PathBuf},
+};
+
+use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
+use spanwire_engine::port::ControlView;
+use spanwire_store::dir::Controller;
+
+use crate::{Declared, Error, plan, show, status};
+
+/// Exit code: the command gave no answer.
+pub(crate) const FAILED: u8 = 1;
+/// Exit code with `--exit-code`: the answer is not the good one.
+const NOT_GOOD: u8 = 3;
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  the answer was given
+  1  there is no answer: the store or a file could not be read
+  2  the command line is wrong
+  3  with --exit-code: something is not Ready (status), or the change is invalid or takes a path away (plan)";
+
+/// Look at a Spanwire control store and try changes before they are applied. Reads only.
+#[derive(Debug, Parser)]
+#[command(name = "spanwirectl", version, after_help = EXIT_CODES, disable_help_subcommand = true)]
+pub(crate) struct Cli {
+    /// The control store: dir:PATH.
+    #[arg(long, global = true, env = "SPANWIRE_CONTROL", value_name = "dir:PATH", value_parser = directory)]
+    control: Option<PathBuf>,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Show networks, hubs and links, both ends joined.
+    #[command(after_help = "\
+Examples:
+  spanwirectl --control dir:/srv/spanwire status
+  spanwirectl --control dir:/srv/spanwire status demo -o json
+  spanwirectl --control dir:/srv/spanwire status --exit-code && echo all ready
+
+A link is one line for its two ends. Connected: both ends say so. OneWay: one end alone. A route is Active where traffic
+goes, Standby where it could.")]
+    Status(Status),
+    /// Show what a change would do to every link, phase by phase, before it is applied.
+    #[command(after_help = "\
+Examples:
+  spanwirectl --control dir:/srv/spanwire plan -f new-demo.yaml
+  sed 's/hub: hub-a/hub: hub-b/' demo.yaml | spanwirectl --control dir:/srv/spanwire plan -f -
+  spanwirectl --control dir:/srv/spanwire plan -f demo.yaml -f hub-c.yaml -o yaml
+
+The controller's and the workers' own decisions are played through in memory, with every member alive and every link
+working; at most connectTimeout a phase is added where one does not answer. Nothing is written.")]
+    Plan(Plan),
+    /// Print a completion script.
+    #[command(after_help = "\
+Examples:
+  source <(spanwirectl completion bash)
+  spanwirectl completion zsh > \"${fpath[1]}/_spanwirectl\"
+  spanwirectl completion fish > ~/.config/fish/completions/spanwirectl.fish")]
+    Completion {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+}
+
+#[derive(Debug, Args)]
+struct Form {
+    /// How to print.
+    #[arg(short, long, value_name = "FORM", default_value = "table")]
+    output: Output,
+    /// Exit with 3 if the answer is not the good one.
+    #[arg(long)]
+    exit_code: bool,
+}
+
+#[derive(Debug, Args)]
+struct Status {
+    /// Only this network.
+    network: Option<String>,
+    #[command(flatten)]
+    form: Form,
+}
+
+#[derive(Debug, Args)]
+struct Plan {
+    /// A Gateway or GatewayNetwork as it would be; - is standard input. May be repeated.
+    #[arg(short, long = "filename", value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+    #[command(flatten)]
+    form: Form,
+}
+
+/// How to print.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Output {
+    /// For people.
+    Table,
+    /// For programs.
+    Json,
+    /// For both.
+    Yaml,
+}
+
+/// What to print, and the exit code.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Said {
+    pub(crate) text: String,
+    pub(crate) code: u8,
+}
+
+/// Runs one command.
+pub(crate) fn run(cli: Cli, program: &'static str) -> Result<Said, Error> {
+    let Cli { control, command } = cli;
+    match command {
+        Command::Status(Status { network, form }) => {
+            let mut report = status::report(&look(control)?);
+            if let Some(name) = network {
+                report = report.only(&name)?;
+            }
+            say(&report, report.is_ready(), &form, show::status)
+        }
+        Command::Plan(Plan { files, form }) => {
+            let declared = files.iter().map(|file| declaration(file)).collect::<Result<Vec<_>, _>>()?;
+            let forecast = plan::forecast(&look(control)?, &declared);
+            say(&forecast, forecast.is_harmless(), &form, show::plan)
+        }
+        Command::Completion { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), program, &mut script);
+            Ok(Said { text: String::from_utf8_lossy(&script).into_owned(), code: 0 })
+        }
+    }
+}
+
+fn say<T: serde::Serialize>(
+    answer: &T,
+    good: bool,
+    form: &Form,
+    table: impl FnOnce(&T) -> String,
+) -> Result<Said, Error> {
+    let text = match form.output {
+        Output::Table => table(answer),
+        Output::Json => format!("{}\n", serde_json::to_string_pretty(answer).map_err(Error::Json)?),
+        Output::Yaml => serde_saphyr::to_string(answer).map_err(Error::Yaml)?,
+    };
+    Ok(Said { text, code: if form.exit_code && !good { NOT_GOOD } else { 0 } })
+}
+
+fn look(control: Option<PathBuf>) -> Result<ControlView, Error> {
+    let control = control.ok_or(Error::NoControl)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().build().map_err(Error::Start)?;
+    runtime.block_on(async { Controller::open(&control)?.look().await }).map_err(Error::Store)
+}
+
+fn declaration(file: &Path) -> Result<Declared, Error> {
+    let read = || {
+        if file == Path::new("-") {
+            let mut text = String::new();
+            io::stdin().read_to_string(&mut text).map(|_| text)
+        } else {
+            fs::read_to_string(file)
+        }
+    };
+    let text = read().map_err(|source| Error::File { path: file.to_owned(), source })?;
+    Declared::parse(file, &text).map_err(|fault| Error::Declaration(file.to_owned(), fault))
+}
+
+fn directory(text: &str) -> Result<PathBuf, String> {
+    match text.split_once(':') {
+        Some(("dir", path)) if !path.is_empty() => Ok(PathBuf::from(path)),
+        Some(_) | None => {
+            Err("write dir: and the path of the control directory, as in dir:/srv/spanwire".to_owned())
+        }
+    }
+}
