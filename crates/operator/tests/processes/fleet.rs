@@ -17,7 +17,7 @@ use spanwire_testkit::{
 /// The program under test.
 pub(crate) const SPANWIRE: &str = env!("CARGO_BIN_EXE_spanwire");
 /// How long anything may take here.
-pub(crate) const LIMIT: Duration = Duration::from_secs(150);
+pub(crate) const LIMIT: Duration = Duration::from_secs(40);
 
 /// Hosts, store and processes. Dropping it ends and removes all.
 pub(crate) struct Fleet {

@@ -166,8 +166,8 @@ fn set_peer(host: &mut Host, config: &PeerConfig) {
 fn remove_device(host: &mut Host, name: &DeviceName) {
     let found: BTreeMap<DeviceId, ObservedDevice> = std::mem::take(&mut host.devices);
     host.devices = found.into_iter().filter(|(_, device)| device.name.as_ref() != Some(name)).collect();
+    // As in the kernel: routes go with their device, rules stay.
     for table in host.tables.values_mut() {
         table.routes.retain(|_, route| route.device != *name);
-        table.rules.remove(name);
     }
 }

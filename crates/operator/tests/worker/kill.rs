@@ -65,7 +65,11 @@ async fn kill_everywhere(way: &[Station]) {
         assert_eq!(world.host().firewall, goal.host().firewall, "killed at {stop}");
         let links = |recorded: Recorded| recorded.links.into_keys().collect::<Vec<_>>();
         assert_eq!(links(world.recorded()), links(goal.recorded()), "killed at {stop}");
-        assert_eq!(removals(&world), removals(&goal), "killed at {stop}");
+        let mut allowed = removals(&goal);
+        for removal in removals(&world) {
+            let at = allowed.iter().position(|step| *step == removal);
+            allowed.remove(at.unwrap_or_else(|| panic!("killed at {stop}: {removal}")));
+        }
     }
 }
 
