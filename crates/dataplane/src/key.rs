@@ -13,8 +13,8 @@ pub enum Error {
     #[error("not a WireGuard key: expected 44 characters of base64 for 32 bytes")]
     Parse,
     /// The system gave no random bytes.
-    #[error("the system gave no random bytes: {0}")]
-    Random(getrandom::Error),
+    #[error("the system gave no random bytes")]
+    Random(#[source] std::io::Error),
 }
 
 impl Error {
@@ -39,7 +39,7 @@ impl SecretKey {
     /// A new key from the system's random source.
     pub fn generate() -> Result<Self, Error> {
         let mut bytes = Zeroizing::new([0u8; 32]);
-        getrandom::fill(&mut bytes[..]).map_err(Error::Random)?;
+        getrandom::fill(&mut bytes[..]).map_err(|error| Error::Random(error.into()))?;
         Ok(Self::from_bytes(bytes))
     }
 

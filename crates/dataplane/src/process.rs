@@ -62,8 +62,8 @@ pub enum Error {
         source: io::Error,
     },
     /// The kernel's interfaces.
-    #[error("interfaces of this host")]
-    Netlink(#[source] netlink::Error),
+    #[error(transparent)]
+    Netlink(netlink::Error),
     /// A device of that name belongs to somebody else.
     #[error("an interface {name} is there already and is not ours")]
     NameTaken {

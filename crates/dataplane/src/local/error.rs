@@ -11,20 +11,20 @@ use crate::{control, netlink, nft, sysctl, uapi};
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The kernel's routes, rules, interfaces or addresses.
-    #[error("netlink")]
-    Netlink(#[source] netlink::Error),
+    #[error(transparent)]
+    Netlink(netlink::Error),
     /// The dataplane process.
-    #[error("dataplane process")]
-    Control(#[source] control::Error),
+    #[error(transparent)]
+    Control(control::Error),
     /// A device's configuration.
-    #[error("device configuration")]
-    Configuration(#[source] uapi::Error),
+    #[error(transparent)]
+    Configuration(uapi::Error),
     /// The packet filter.
-    #[error("packet filter")]
-    Filter(#[source] nft::Error),
+    #[error(transparent)]
+    Filter(nft::Error),
     /// A kernel switch.
-    #[error("kernel switch")]
-    Switch(#[source] sysctl::Error),
+    #[error(transparent)]
+    Switch(sysctl::Error),
     /// Neither backend is possible here.
     #[error(
         "no WireGuard here: the kernel has none (enable the module `wireguard`) and {node} is missing (load the module \

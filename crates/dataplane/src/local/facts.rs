@@ -19,6 +19,8 @@ use super::device::is_ours;
 
 /// The table of a host's common routes.
 const MAIN: u32 = 254;
+/// A larger MTU of the underlay is not made use of: what a userspace device reads at once is sized for this.
+const LARGEST: u32 = 9216;
 /// The table of its own addresses.
 const LOCAL: u32 = 255;
 
@@ -76,7 +78,7 @@ pub(super) fn underlay_mtu(links: &[Link], addresses: &[Address], routes: &[Rout
     let addressed = |link: &&Link| addresses.iter().any(|have| have.index == link.index && have.global);
     let by_address = links.iter().filter(usable).filter(addressed);
     let smallest = by_default.map(|link| link.mtu).min();
-    smallest.or_else(|| by_address.map(|link| link.mtu).min()).unwrap_or(1500)
+    smallest.or_else(|| by_address.map(|link| link.mtu).min()).unwrap_or(1500).min(LARGEST)
 }
 
 /// Default routes of the main table that are not ours, with their interface.

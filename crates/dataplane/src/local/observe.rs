@@ -94,7 +94,7 @@ impl LocalDevices {
         }
         for rule in rules.iter().filter(|rule| rule.table != probes) {
             let stands = |family| rules.contains(&Rule { family, ..rule.clone() });
-            let complete = Family::BOTH.into_iter().all(stands);
+            let complete = Family::present().iter().copied().all(stands);
             let table = tables.entry(rule.table).or_default();
             match rule.from.as_deref().map(str::parse) {
                 Some(Ok(device)) if complete => drop(table.rules.insert(device)),

@@ -64,9 +64,9 @@ impl LocalDevices {
         let from = from.map(DeviceName::to_string);
         let there = self.own_rules().await?;
         let same = |rule: &&Rule| rule.table == table && rule.from == from && rule.out.is_none();
-        let wanted: BTreeSet<Rule> = Family::BOTH
-            .into_iter()
-            .map(|family| Rule { family, priority, table, from: from.clone(), out: None })
+        let wanted: BTreeSet<Rule> = Family::present()
+            .iter()
+            .map(|&family| Rule { family, priority, table, from: from.clone(), out: None })
             .collect();
         for rule in wanted.iter().filter(|rule| !there.contains(rule)) {
             self.netlink.add_rule(rule, self.options.protocol).await.map_err(Error::Netlink)?;

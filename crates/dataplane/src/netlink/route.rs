@@ -9,7 +9,10 @@ use netlink_packet_route::{
     route::{RouteAddress, RouteAttribute, RouteMessage, RouteProtocol, RouteScope, RouteType},
 };
 
-use super::{Error, Netlink};
+use super::{
+    Error, Netlink,
+    rule::{Family, address_family},
+};
 
 /// What a route does with a packet, as far as it matters here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,9 +41,9 @@ pub(crate) struct Route {
 impl Netlink {
     pub(crate) async fn routes(&self) -> Result<Vec<Route>, Error> {
         let mut routes = Vec::new();
-        for family in [AddressFamily::Inet, AddressFamily::Inet6] {
+        for &family in Family::present() {
             let mut message = RouteMessage::default();
-            message.header.address_family = family;
+            message.header.address_family = address_family(family);
             let found = self.dump("routes", &RouteNetlinkMessage::GetRoute(message)).await?;
             routes.extend(found.into_iter().filter_map(read));
         }
@@ -49,6 +52,9 @@ impl Netlink {
 
     /// The routes of one table, protocol and family; the kernel leaves out the others.
     pub(crate) async fn routes_of(&self, table: u32, protocol: u8, v4: bool) -> Result<Vec<Route>, Error> {
+        if !v4 && !Family::present().contains(&Family::V6) {
+            return Ok(Vec::new());
+        }
         let mut message = RouteMessage::default();
         message.header.address_family = if v4 { AddressFamily::Inet } else { AddressFamily::Inet6 };
         message.header.protocol = RouteProtocol::from(protocol);

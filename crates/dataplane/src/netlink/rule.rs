@@ -1,5 +1,7 @@
 //! Policy rules: list, add, delete. It refuses rules with selectors beyond an interface: those are never ours.
 
+use std::path::Path;
+
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
 use netlink_packet_route::{
     AddressFamily, RouteNetlinkMessage,
@@ -18,6 +20,11 @@ pub(crate) enum Family {
 
 impl Family {
     pub(crate) const BOTH: [Family; 2] = [Family::V4, Family::V6];
+
+    /// Those that the kernel has: IPv6 can be left out of it, or switched off at boot.
+    pub(crate) fn present() -> &'static [Family] {
+        if Path::new("/proc/sys/net/ipv6").is_dir() { &Self::BOTH } else { &[Family::V4] }
+    }
 }
 
 /// A rule that leads to a table.
@@ -36,7 +43,7 @@ impl Netlink {
     /// All rules of one protocol number.
     pub(crate) async fn rules(&self, protocol: u8) -> Result<Vec<Rule>, Error> {
         let mut rules = Vec::new();
-        for family in Family::BOTH {
+        for &family in Family::present() {
             let mut message = RuleMessage::default();
             message.header.family = address_family(family);
             let found = self.dump("rules", &RouteNetlinkMessage::GetRule(message)).await?;
@@ -60,7 +67,7 @@ impl Netlink {
     }
 }
 
-fn address_family(family: Family) -> AddressFamily {
+pub(super) fn address_family(family: Family) -> AddressFamily {
     match family {
         Family::V4 => AddressFamily::Inet,
         Family::V6 => AddressFamily::Inet6,

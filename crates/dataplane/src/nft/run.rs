@@ -78,3 +78,16 @@ fn spell_notrack(value: &mut Value) {
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn without_nft_the_error_says_what_to_install() {
+        let nft = Nft { program: "/nonexistent/nft".to_owned() };
+        let error = nft.version().await.unwrap_err();
+        assert!(matches!(error, Error::Missing(_)));
+        assert!(error.to_string().contains("install the package `nftables`"), "{error}");
+    }
+}

@@ -61,8 +61,8 @@ pub(super) enum Allowed {
 }
 
 /// The peers after `request`. Like the kernel: a device's own key is no peer, a prefix belongs to who was given it last,
-/// and a peer that is named without an endpoint keeps the one it has. Unlike it, `replace_peers` keeps the sessions of
-/// peers that are named again.
+/// and a peer that is named without an endpoint keeps the one it has. Unlike it, `replace_peers` and a removal
+/// within the same request keep the sessions of peers that are named again.
 pub(super) fn target(current: &Peers, request: &SetDevice, own: Option<PublicKey>) -> Peers {
     let mut peers = current.clone();
     if request.replace_peers {
@@ -79,6 +79,9 @@ pub(super) fn target(current: &Peers, request: &SetDevice, own: Option<PublicKey
     }
     if let Some(own) = own {
         peers.remove(&own);
+    }
+    for (key, peer) in &mut peers {
+        peer.endpoint = peer.endpoint.or_else(|| current.get(key)?.endpoint);
     }
     peers
 }

@@ -30,7 +30,7 @@ impl Heard {
     /// Starts to answer on `device`, for both families where the host has both.
     pub(super) fn answer(&self, device: &str) -> Vec<JoinHandle<()>> {
         let mut tasks = Vec::new();
-        for family in Family::BOTH {
+        for &family in Family::present() {
             match ProbeSocket::open(device, family, PORT) {
                 Ok(socket) => tasks.push(tokio::spawn(self.clone().run(device.to_owned(), socket))),
                 Err(error) => tracing::warn!(%error, device, ?family, "probes of peers are not answered"),

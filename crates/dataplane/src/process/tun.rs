@@ -24,7 +24,7 @@ const QUEUE: usize = 1024;
 pub(super) struct TunReceive {
     device: Arc<AsyncDevice>,
     joined: Vec<u8>,
-    segments: Vec<Vec<u8>>,
+    segments: Vec<BytesMut>,
     sizes: Vec<usize>,
     mtu: watch::Receiver<u16>,
     gone: watch::Sender<bool>,
@@ -84,7 +84,7 @@ pub(super) async fn create(name: &str, mtu: u16) -> io::Result<Tun> {
     let receive = TunReceive {
         device,
         joined: vec![0; VIRTIO_NET_HDR_LEN + JOINED],
-        segments: vec![vec![0; SEGMENT]; BATCH],
+        segments: segments(),
         sizes: vec![0; BATCH],
         mtu: mtu_seen,
         gone,
@@ -127,6 +127,12 @@ impl IpRecv for TunReceive {
     fn mtu(&self) -> MtuWatcher {
         self.mtu.clone().into()
     }
+}
+
+/// Cut from one allocation, of which the system provides only the pages that are used.
+fn segments() -> Vec<BytesMut> {
+    let mut all = BytesMut::zeroed(BATCH * SEGMENT);
+    (0..BATCH).map(|_| all.split_to(SEGMENT)).collect()
 }
 
 fn packet(pool: &PacketBufPool, bytes: &[u8]) -> Option<Packet<Ip>> {

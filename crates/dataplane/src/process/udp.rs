@@ -36,6 +36,8 @@ const CLOSING: Duration = Duration::from_secs(2);
 pub(super) struct Transport {
     /// Held by both halves of the socket that was bound last.
     open: Weak<()>,
+    /// Its port.
+    port: u16,
 }
 
 /// The sending half.
@@ -64,6 +66,27 @@ impl Transport {
             tracing::warn!("the socket of before is still open");
         }
     }
+
+    /// The port of before may be held for a moment by a child of this process that has not become its program yet.
+    async fn bind_again(
+        &self,
+        factory: &mut UdpSocketFactory,
+        params: &UdpTransportFactoryParams,
+    ) -> io::Result<(UdpSocket, UdpSocket)> {
+        let deadline = tokio::time::Instant::now() + CLOSING;
+        loop {
+            match factory.bind(params).await {
+                Err(error)
+                    if error.kind() == io::ErrorKind::AddrInUse
+                        && params.port == self.port
+                        && tokio::time::Instant::now() < deadline =>
+                {
+                    tokio::time::sleep(Duration::from_millis(5)).await;
+                }
+                other => return other,
+            }
+        }
+    }
 }
 
 impl UdpTransportFactory for Transport {
@@ -73,12 +96,13 @@ impl UdpTransportFactory for Transport {
     async fn bind(&mut self, params: &UdpTransportFactoryParams) -> io::Result<(Sender, Receiver)> {
         self.wait_until_closed().await;
         let mut factory = UdpSocketFactory { recv_buffer_size: Some(BUFFER), send_buffer_size: Some(BUFFER) };
-        let (send, receive) = factory.bind(params).await?;
+        let (send, receive) = self.bind_again(&mut factory, params).await?;
         // Beyond the system's limit where this process may; within it otherwise.
         let _ = setsockopt(&send.as_fd(), sockopt::RcvBufForce, &BUFFER);
         let _ = setsockopt(&send.as_fd(), sockopt::SndBufForce, &BUFFER);
         let open = Arc::new(());
         self.open = Arc::downgrade(&open);
+        self.port = send.local_addr()?.port();
         let sender = Sender { socket: send, _open: Arc::clone(&open) };
         Ok((sender, Receiver { socket: receive, _open: open }))
     }

@@ -9,7 +9,7 @@ use spanwire_engine::{
 };
 use spanwire_testkit::lab::Lab;
 
-use crate::rig::{Gateway, link_up, wait_for};
+use crate::rig::{Gateway, echo, link_up, wait_for};
 
 const CONNECTED: Evidence = Evidence::Connected { settled: true };
 
@@ -74,6 +74,22 @@ fn s2_a_peer_that_hears_nothing_but_is_heard_is_one_way() {
     h.host.deafen(s.host.address()).unwrap();
     wait_for("the deaf end's questions still arrive", || {
         (evidence(&up) == Some(Evidence::NotConnected { one_way: true })).then_some(())
+    });
+}
+
+#[test]
+fn a_peer_that_does_not_probe_is_connected_while_bytes_arrive() {
+    let mut lab = Lab::new().unwrap();
+    let (s, h) = spoke_and_hub(&mut lab, "10.9.0.1", "10.9.0.2", false);
+    h.host
+        .nft("table inet mute { chain in { type filter hook input priority -10; udp dport 51799 drop; }\n }")
+        .unwrap();
+    s.route(RouteKind::Wide, "10.9.0.0/16", &s.device(LinkRole::Uplink, Some(&h)));
+    h.route(RouteKind::Exact, "10.9.0.1/32", &h.device(LinkRole::Downlink, None));
+    let up = s.probe(vec![s.target(LinkRole::Uplink, &h)]);
+    wait_for("bytes are taken for evidence", || {
+        echo((&s.host, s.tunnel), (&h.host, h.tunnel), Duration::from_millis(50));
+        (evidence(&up) == Some(CONNECTED)).then_some(())
     });
 }
 

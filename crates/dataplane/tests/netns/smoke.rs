@@ -23,6 +23,5 @@ fn two_gateways_talk_over_a_mesh_link() {
         me.route(RouteKind::Exact, theirs, &device);
     }
     assert!(echo((&a.host, a.tunnel), (&b.host, b.tunnel), Duration::from_secs(10)));
-    println!("{:#?}", a.observe());
     assert!(a.observe().firewall.is_some());
 }
