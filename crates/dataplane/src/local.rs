@@ -6,11 +6,11 @@ mod drain;
 mod error;
 mod facts;
 mod filter;
+mod for_all;
 mod layout;
 mod observe;
 mod peer;
 mod recover;
-mod reverse_path;
 mod start;
 mod switches;
 mod table;
@@ -152,13 +152,13 @@ impl LocalDevices {
         self.writes.load(Ordering::Relaxed)
     }
 
-    /// Puts back the reverse-path filtering that was there before our devices, for an uninstall. Returns what was
+    /// Puts back the switches of all interfaces that were moved for our devices, for an uninstall. Returns what was
     /// changed, for people.
     ///
     /// # Errors
     /// A switch that cannot be written, or a record that cannot be read.
     pub fn undo_sysctls(&self) -> Result<Vec<String>, Error> {
-        reverse_path::undo(&self.options.run_dir)
+        for_all::undo(&self.options.run_dir)
     }
 
     fn wrote(&self) {

@@ -13,7 +13,7 @@ use crate::{
     uapi::SetDevice,
 };
 
-use super::{Error, LocalDevices, reverse_path, switches};
+use super::{Error, LocalDevices, for_all, switches};
 
 impl LocalDevices {
     /// Creates the device if it is not there, then changes what differs.
@@ -28,7 +28,7 @@ impl LocalDevices {
                 self.own_link(name).await?
             }
         };
-        self.loosen_reverse_path().await?;
+        self.move_switches_away().await?;
         self.set_switches(name, address.is_some_and(|address| address.is_ipv6()))?;
         self.set_key_and_port(name, *port).await?;
         if link.mtu != *mtu || !link.up {
@@ -84,14 +84,11 @@ impl LocalDevices {
         Ok(())
     }
 
-    async fn loosen_reverse_path(&self) -> Result<(), Error> {
+    async fn move_switches_away(&self) -> Result<(), Error> {
         let links = self.netlink.links().await.map_err(Error::Netlink)?;
         let ours = links.iter().filter(|link| is_ours(link)).map(|link| link.name.clone()).collect();
-        for change in reverse_path::loosen(&self.options.run_dir, &ours)? {
-            tracing::warn!(
-                change,
-                "reverse-path filtering moved from all interfaces to each that is not ours"
-            );
+        for change in for_all::move_away(&self.options.run_dir, &ours)? {
+            tracing::warn!(change, "a switch moved from all interfaces to each that is not ours");
             self.wrote();
         }
         Ok(())

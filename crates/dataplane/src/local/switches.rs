@@ -5,7 +5,7 @@ use spanwire_engine::DeviceName;
 
 use crate::sysctl::{self, Error};
 
-use super::LocalDevices;
+use super::{LocalDevices, for_all};
 
 /// Of a device: no reverse-path filter, no redirects either way, no link-local address of its own.
 fn wanted(device: &DeviceName) -> [(String, &'static str); 5] {
@@ -37,7 +37,7 @@ pub(super) fn stand(device: &DeviceName) -> Result<bool, Error> {
             return Ok(false);
         }
     }
-    Ok(sysctl::get("ipv4/conf/all/rp_filter")?.is_none_or(|all| all == "0"))
+    for_all::are_off()
 }
 
 impl LocalDevices {

@@ -264,7 +264,7 @@ fn the_tools_of_wireguard_work_on_our_devices() {
 }
 
 #[test]
-fn strict_reverse_path_filtering_moves_off_our_devices_and_back() {
+fn switches_of_all_interfaces_move_off_our_devices_and_back() {
     let mut lab = Lab::new().unwrap();
     let options = spanwire_testkit::lab::HostOptions { rp_filter: 1, forwarding: false };
     let h = Gateway::start(lab.host_with("h", options).unwrap(), "10.9.0.2");
@@ -276,9 +276,12 @@ fn strict_reverse_path_filtering_moves_off_our_devices_and_back() {
     let down = h.device(LinkRole::Downlink, None);
     assert_eq!((&*value("all"), &*value("eth0"), &*value(down.as_str())), ("0", "1", "0"));
     assert!(h.observe().devices.values().all(|device| device.ready));
+    assert_eq!(h.host.sysctl("net/ipv4/conf/all/send_redirects").unwrap(), "0");
+    assert_eq!(h.host.sysctl("net/ipv4/conf/eth0/send_redirects").unwrap(), "1");
     h.host.set_sysctl(&format!("net/ipv4/conf/{down}/rp_filter"), "2").unwrap();
     assert!(h.observe().devices.values().all(|device| !device.ready));
     let undone = h.run(|devices| Box::pin(async { devices.undo_sysctls().unwrap() }));
     assert!(!undone.is_empty());
     assert_eq!((&*value("all"), &*value("eth0")), ("1", "0"));
+    assert_eq!(h.host.sysctl("net/ipv4/conf/all/send_redirects").unwrap(), "1");
 }
