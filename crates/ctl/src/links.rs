@@ -25,6 +25,7 @@ pub struct LinkName {
 
 /// A link with what both ends say.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Link {
     /// Which link.
     #[serde(flatten)]
