@@ -18,6 +18,8 @@ const LEAD: Duration = Duration::from_secs(2);
 const AWAY: Duration = Duration::from_secs(15);
 const BACK: Duration = Duration::from_secs(25);
 const GOAL: Duration = Duration::from_secs(3);
+/// What was sent this short before the cut was still under way and went with it.
+const UNDER_WAY: Duration = Duration::from_millis(200);
 const SPOKES: [&str; 2] = ["spoke-1", "spoke-2"];
 
 /// Runs it and judges it.
@@ -53,7 +55,7 @@ pub(crate) fn run(scene: &Scene<'_>, fleet: &mut Fleet) -> Result<Outcome> {
         moves_away,
         moves_back,
     };
-    outcome.faults.extend(faults(&failover, &of_left(Duration::ZERO, cut)));
+    outcome.faults.extend(faults(&failover, &of_left(Duration::ZERO, cut.saturating_sub(UNDER_WAY))));
     outcome.verdict = if outcome.faults.is_empty() {
         format!("traffic was back after {} ms, and nothing was lost from then on", failover.outage_ms)
     } else {
