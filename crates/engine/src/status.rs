@@ -140,6 +140,8 @@ reasons! {
     EndpointInOverlay,
     /// The endpoint's name does not resolve.
     EndpointUnresolved,
+    /// The network asks for a WireGuard that this host does not have.
+    BackendUnavailable,
     /// A step for this link failed.
     StepFailed,
     /// No longer wanted; removed when what replaces it is connected.

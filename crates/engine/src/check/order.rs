@@ -44,8 +44,8 @@ struct Walk<'a> {
     made_tables: BTreeSet<u32>,
     rules: BTreeSet<DeviceName>,
     routes: BTreeMap<(u32, RouteKind, IpNet), DeviceName>,
-    /// Devices that the filter knows.
-    filtered: BTreeSet<DeviceName>,
+    /// Devices that the filter knows; `None`: one stands, and the plan finds it right.
+    filtered: Option<BTreeSet<DeviceName>>,
     records: BTreeMap<LinkId, Option<PublicKey>>,
     wanted: BTreeMap<(NetworkName, LinkRole, PublicKey), GatewayName>,
     /// The first removal of each network.
@@ -77,7 +77,7 @@ impl<'a> Walk<'a> {
             made_tables: host.tables.keys().copied().collect(),
             rules: host.tables.values().flat_map(|table| table.rules.iter().cloned()).collect(),
             routes: routes.collect(),
-            filtered: devices.keys().filter(|_| host.firewall.is_some()).cloned().collect(),
+            filtered: host.firewall.is_none().then(BTreeSet::new),
             records: recorded.links.iter().map(|(id, link)| (id.clone(), Some(link.public_key))).collect(),
             wanted: wanted.collect(),
             removals: BTreeMap::new(),
@@ -189,17 +189,12 @@ impl<'a> Walk<'a> {
     }
 
     fn firewall(&mut self, firewall: &Firewall) {
-        self.filtered = firewall
-            .networks
-            .iter()
-            .flat_map(|network| network.devices.iter().map(|(_, name)| name.clone()))
-            .collect();
-        let bare: BTreeSet<&DeviceName> =
-            self.peers.iter().map(|(name, _)| name).filter(|name| !self.filtered.contains(*name)).collect();
-        let bare = bare
-            .into_iter()
-            .map(|device| Violation::Uncovered { device: device.clone(), lacks: Cover::Firewall });
-        self.found.extend(bare);
+        let devices = firewall.networks.iter().flat_map(|network| &network.devices);
+        let known: BTreeSet<DeviceName> = devices.map(|(_, name)| name.clone()).collect();
+        let with_peers: BTreeSet<&DeviceName> = self.peers.iter().map(|(name, _)| name).collect();
+        let bare = with_peers.into_iter().filter(|name| !known.contains(*name)).cloned();
+        self.found.extend(bare.map(|device| Violation::Uncovered { device, lacks: Cover::Firewall }));
+        self.filtered = Some(known);
     }
 
     /// A device and the table it is used with must be there, and of one network.
@@ -218,7 +213,8 @@ impl<'a> Walk<'a> {
         let Some(id) = self.devices.get(&config.device).cloned() else {
             return self.out_of_order(Need::Device);
         };
-        if !self.rules.contains(&config.device) || !self.filtered.contains(&config.device) {
+        let filtered = self.filtered.as_ref().is_none_or(|known| known.contains(&config.device));
+        if !self.rules.contains(&config.device) || !filtered {
             self.out_of_order(Need::CoverBeforePeer);
         }
         if let Some(peer) = self.wanted.get(&(id.network.clone(), id.role, config.public_key)) {

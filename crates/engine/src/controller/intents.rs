@@ -136,6 +136,7 @@ pub(super) fn teardown(network: &NetworkName, gateway: &GatewayName, last: &Inte
     Intent {
         topology,
         tunnel_address: last.tunnel_address,
+        wide_cidrs: last.wide_cidrs.clone(),
         hub_change: last.hub_change,
         tunnel: last.tunnel,
         ..bare

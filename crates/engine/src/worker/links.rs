@@ -1,7 +1,7 @@
 //! The links of one network as they are: wanted, recorded, on a device, and how they do, joined into one row each. It
 //! refuses to plan.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, net::IpAddr, time::Duration};
 
 use crate::{
     BootTime, DeviceId, DeviceName, GatewayName, LinkId, LinkRole, LinkState, NetworkName, OnTimeout,
@@ -32,6 +32,8 @@ pub(super) struct Row<'a> {
     pub(super) evidence: Option<Evidence>,
     /// Whether exact routes of the peer lead over it now.
     pub(super) exact_stands: bool,
+    /// Whether it is dialled by a name that has no address (yet).
+    pub(super) unresolved: bool,
 }
 
 impl<'a> Row<'a> {
@@ -116,7 +118,11 @@ impl<'a> Links<'a> {
             now,
         };
         for (key, link) in &wanted.links {
-            links.rows.entry(key.clone()).or_default().wanted = Some(link);
+            let row = links.rows.entry(key.clone()).or_default();
+            row.wanted = Some(link);
+            row.unresolved = link.endpoint.as_ref().is_some_and(|endpoint| {
+                endpoint.host.parse::<IpAddr>().is_err() && !host.resolved.contains_key(&endpoint.host)
+            });
         }
         for key in &wanted.waiting {
             links.rows.entry(key.clone()).or_default().waiting = true;

@@ -23,6 +23,8 @@ pub struct Host {
     pub tables: BTreeMap<u32, ObservedTable>,
     /// Digest of the packet filter table that stands and is intact; `None`: absent or changed by others.
     pub firewall: Option<String>,
+    /// Whether devices are made by the kernel's own WireGuard.
+    pub kernel_wireguard: bool,
     /// UDP ports in use on this host, by whomever.
     pub used_ports: BTreeSet<u16>,
     /// Prefixes of interfaces and routes that are not ours, without default routes.

@@ -10,7 +10,7 @@ use std::{
 use ipnet::IpNet;
 
 use crate::{
-    Endpoint, Gateway, GatewayName, Intent, LinkId, LinkRole, NetworkName, PublicKey, Reason, Topology, Uid,
+    Endpoint, Gateway, GatewayName, Intent, LinkId, LinkRole, NetworkName, PublicKey, Reason, Topology, TunnelMode, Uid,
     topology,
 };
 
@@ -157,6 +157,10 @@ fn wanted_link(
 ) -> Result<WantedLink, Refusal> {
     let gateway = situation.view.and_then(|view| view.gateways.get(&id.peer));
     let recorded = situation.recorded.links.get(id);
+    if intent.tunnel.mode == TunnelMode::Kernel && !situation.host.kernel_wireguard && recorded.is_none() {
+        let message = "tunnel.mode is kernel and the kernel of this host has no WireGuard: load it, or use auto";
+        return Err(Refusal { may_come: true, ..refuse(Reason::BackendUnavailable, message.to_owned()) });
+    }
     let (public_key, key_generation) = key_of(gateway, recorded, id)?;
     if public_key == situation.own_key {
         let message = format!("{} has this gateway's own key: one of the two must make a new one", id.peer);

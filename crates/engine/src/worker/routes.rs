@@ -87,7 +87,7 @@ fn hub_wide(links: &Links<'_>, holder: Option<&Key>) -> Option<Key> {
         return connected();
     }
     let to_first = (first.clone(), LinkRole::Trunk);
-    if is_connected(links, &to_first) {
+    if trunks.contains(&to_first) && is_connected(links, &to_first) {
         return Some(to_first);
     }
     if links.row(&to_first).is_some_and(Row::is_lost) {

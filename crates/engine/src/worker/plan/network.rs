@@ -58,7 +58,9 @@ pub(super) fn plan<'a>(
     let holder = routes::wide_holder(&links, known);
     let routes = routes::decide(&links, holder.as_ref());
     let observed = links.devices.iter().filter_map(|(id, device)| Some((id.role, device.name.clone()?)));
-    let devices = observed.collect();
+    // What can't be read is still there, and stays behind the filter.
+    let unreadable = host.unreadable.keys().filter(|id| id.network == network);
+    let devices = observed.chain(unreadable.map(|id| (id.role, id.name(links.me)))).collect();
     let mut planner = Planner {
         links,
         host,
@@ -85,7 +87,8 @@ impl Planner<'_, '_> {
             .iter()
             .filter_map(|(key, row)| Some((key.clone(), row.wanted?.clone())))
             .collect();
-        if wanted.is_empty() && self.devices.is_empty() {
+        let stays = |(key, row): (&Key, &Row<'_>)| row.present && !self.goes(key, row);
+        if wanted.is_empty() && !self.links.rows.iter().any(stays) {
             return;
         }
         if let Some(table) = self.numbers.table(self.links.network) {
@@ -205,6 +208,13 @@ impl Planner<'_, '_> {
         }
     }
 
+    /// Whether a link goes in this plan: it is unwanted and due, or nothing of it can be taken on.
+    fn goes(&self, key: &Key, row: &Row<'_>) -> bool {
+        let adoptable = row.recorded.is_some() || row.device.is_some_and(|device| !device.peers.is_empty());
+        let idle = !adoptable && self.links.desired.keep.is_none();
+        row.is_unwanted() && (self.links.is_due(key.1, row) || idle)
+    }
+
     /// Links that are due go; the others are recorded as unwanted, with what they wait for.
     fn remove_links(&mut self, report: &mut Report) {
         let unwanted: Vec<(Key, Row<'_>)> = self
@@ -216,9 +226,7 @@ impl Planner<'_, '_> {
             .collect();
         let mut going = Vec::new();
         for (key, row) in unwanted {
-            let adoptable =
-                row.recorded.is_some() || row.device.is_some_and(|device| !device.peers.is_empty());
-            if self.links.is_due(key.1, &row) || (!adoptable && self.links.desired.keep.is_none()) {
+            if self.goes(&key, &row) {
                 going.push((key, row));
                 continue;
             }
@@ -280,15 +288,24 @@ impl Planner<'_, '_> {
         let devices = self.links.devices.iter().filter(|(id, _)| !stays(id));
         let names: Vec<_> =
             devices.filter_map(|(id, device)| Some((id.role, device.name.clone()?))).collect();
-        let table = self.numbers.known_table(self.links.network);
         for (role, name) in names {
-            let rule =
-                table.filter(|table| self.host.tables.get(table).is_some_and(|t| t.rules.contains(&name)));
-            self.destructive
-                .extend(rule.map(|table| Step::Host(HostStep::RemoveRule { table, device: name.clone() })));
             self.destructive.push(Step::Host(HostStep::RemoveDevice(name.clone())));
             self.removed.insert((role, name));
         }
+        self.remove_rules();
+    }
+
+    /// A rule goes after its device: what arrives on a device without one would follow the host's own routes.
+    fn remove_rules(&mut self) {
+        let Some(table) = self.numbers.known_table(self.links.network) else { return };
+        let stays = |name: &DeviceName| {
+            let mut staying = self.devices.difference(&self.removed);
+            staying.any(|(_, device)| device == name)
+        };
+        let rules = self.host.tables.get(&table).into_iter().flat_map(|table| &table.rules);
+        let gone = rules.filter(|name| !stays(name)).cloned();
+        let steps = gone.map(|device| Step::Host(HostStep::RemoveRule { table, device }));
+        self.destructive.extend(steps.collect::<Vec<_>>());
     }
 
     fn remove_strangers(&mut self, report: &mut Report) {

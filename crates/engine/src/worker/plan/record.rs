@@ -123,11 +123,19 @@ fn status(links: &Links<'_>, key: &Key, row: &Row<'_>, port: u16, now: &Now) -> 
         LinkState::NotConnected => {
             if one_way {
                 Reason::OneWay
+            } else if row.unresolved {
+                Reason::EndpointUnresolved
             } else {
                 Reason::NoEvidence
             }
         }
-        LinkState::Pending => Reason::Connecting,
+        LinkState::Pending => {
+            if row.unresolved {
+                Reason::EndpointUnresolved
+            } else {
+                Reason::Connecting
+            }
+        }
     };
     let message = message(links, key, row, reason, port);
     let same = last.filter(|last| last.state == state && last.reason == reason);
@@ -157,6 +165,9 @@ fn message(links: &Links<'_>, key: &Key, row: &Row<'_>, reason: Reason, port: u1
         }
         Reason::OneWay => format!("{peer} is heard and does not hear this host; {path}: check the way back"),
         Reason::Connecting => path,
+        Reason::EndpointUnresolved => {
+            format!("{path}, and that name does not resolve on this host: check DNS, or advertise an address")
+        }
         Reason::Unwanted | Reason::Held => match links.holders(key.1, row).as_slice() {
             [] => "no longer wanted; goes with the next pass".to_owned(),
             [(first, role), ..] => {

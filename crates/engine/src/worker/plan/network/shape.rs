@@ -15,14 +15,15 @@ use crate::{
 use super::Planner;
 
 impl Planner<'_, '_> {
-    /// The overlay of this network: the wide prefixes, else what its links cover.
+    /// The overlay of this network: the wide prefixes, and what the links that stay reach beyond them.
     pub(super) fn covered(&self) -> Vec<IpNet> {
-        if !self.links.desired.wide.is_empty() {
-            return self.links.desired.wide.clone();
-        }
-        let prefixes: BTreeSet<IpNet> =
-            self.links.rows.values().flat_map(|row| row.prefixes()).copied().collect();
-        prefixes.into_iter().collect()
+        let stay = self.links.rows.iter().filter(|(key, row)| !self.goes(key, row));
+        let prefixes = stay.flat_map(|(_, row)| row.prefixes()).copied();
+        let mut beyond: Vec<IpNet> = outside(&self.links.desired.wide, prefixes.collect());
+        beyond.extend(&self.links.desired.wide);
+        beyond.sort();
+        beyond.dedup();
+        beyond
     }
 
     /// The MTU asked for, else what the underlay leaves after 60 bytes over IPv4 or 80 over IPv6.
@@ -89,4 +90,20 @@ impl Planner<'_, '_> {
 /// The address of a host name: literal, or as resolved last.
 fn resolve(name: &str, host: &Host) -> Option<IpAddr> {
     name.parse().ok().or_else(|| host.resolved.get(name).copied())
+}
+
+/// The prefixes that lie in none of `wide`, which is sorted: two sorted lists of nested or disjoint prefixes, walked
+/// side by side.
+fn outside(wide: &[IpNet], mut prefixes: Vec<IpNet>) -> Vec<IpNet> {
+    prefixes.sort();
+    let (mut ahead, mut cover) = (wide.iter().peekable(), None::<&IpNet>);
+    prefixes.retain(|prefix| {
+        while let Some(next) = ahead.next_if(|next| *next <= prefix) {
+            if !cover.is_some_and(|cover| cover.contains(next)) {
+                cover = Some(next);
+            }
+        }
+        !cover.is_some_and(|cover| cover.contains(prefix))
+    });
+    prefixes
 }
