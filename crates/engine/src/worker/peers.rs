@@ -10,8 +10,8 @@ use std::{
 use ipnet::IpNet;
 
 use crate::{
-    Endpoint, Gateway, GatewayName, Intent, LinkId, LinkRole, NetworkName, PublicKey, Reason, Topology, TunnelMode, Uid,
-    topology,
+    Endpoint, Gateway, GatewayName, Intent, LinkId, LinkRole, NetworkName, PublicKey, Reason, Topology,
+    TunnelMode, Uid, topology,
 };
 
 use super::{
@@ -158,7 +158,8 @@ fn wanted_link(
     let gateway = situation.view.and_then(|view| view.gateways.get(&id.peer));
     let recorded = situation.recorded.links.get(id);
     if intent.tunnel.mode == TunnelMode::Kernel && !situation.host.kernel_wireguard && recorded.is_none() {
-        let message = "tunnel.mode is kernel and the kernel of this host has no WireGuard: load it, or use auto";
+        let message =
+            "tunnel.mode is kernel and the kernel of this host has no WireGuard: load it, or use auto";
         return Err(Refusal { may_come: true, ..refuse(Reason::BackendUnavailable, message.to_owned()) });
     }
     let (public_key, key_generation) = key_of(gateway, recorded, id)?;
