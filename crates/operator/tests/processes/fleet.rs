@@ -102,12 +102,15 @@ impl Fleet {
 
     /// A controller that goes on.
     pub(crate) fn start_controller(&self) -> Process {
+        self.start_controller_with(&[])
+    }
+
+    /// A controller that goes on, with more arguments.
+    pub(crate) fn start_controller_with(&self, more: &[&str]) -> Process {
         let control = format!("dir:{}", self.control().display());
-        start(
-            None,
-            &self.folder.path().join("controller.log"),
-            ["controller", "--control", &control].map(Into::into).into(),
-        )
+        let arguments =
+            ["controller", "--control", &control].into_iter().chain(more.iter().copied()).map(Into::into);
+        start(None, &self.folder.path().join("controller.log"), arguments.collect())
     }
 
     /// Runs everything once, over and over, until nothing is left to do anywhere.
@@ -170,7 +173,12 @@ impl Member {
 
     /// A worker that goes on.
     pub(crate) fn start(&self) -> Process {
-        let arguments = self.arguments(&[]).into_iter().map(Into::into).collect();
+        self.start_with(&[])
+    }
+
+    /// A worker that goes on, with more arguments.
+    pub(crate) fn start_with(&self, more: &[&str]) -> Process {
+        let arguments = self.arguments(more).into_iter().map(Into::into).collect();
         start(Some(&self.host), &self.folder.join("running.log"), arguments)
     }
 

@@ -88,3 +88,29 @@ fn d12_a_worker_killed_again_and_again_loses_no_session() {
     }
     assert_eq!((spoke.host.device_index(&device).unwrap(), shakes()), (index, session));
 }
+
+#[test]
+fn w10_at_rest_no_resync_writes_a_file() {
+    if cannot() {
+        return;
+    }
+    let fleet = Fleet::new();
+    fleet.converge();
+    let often = ["--resync", "1", "--log-level", "debug"];
+    let [hub, spoke] = &fleet.members[..] else { panic!("two members") };
+    let _running = [fleet.start_controller_with(&often), hub.start_with(&often), spoke.start_with(&often)];
+    let logs = [
+        fleet.control().with_file_name("controller.log"),
+        hub.folder.join("running.log"),
+        spoke.folder.join("running.log"),
+    ];
+    let resynced = |times: usize| {
+        logs.iter().all(|log| {
+            fs::read_to_string(log).is_ok_and(|text| text.matches("cause=\"resync\"").count() >= times)
+        })
+    };
+    wait_until("all go on", || resynced(2));
+    let before = fleet.files();
+    wait_until("more resyncs", || resynced(12));
+    assert_eq!(fleet.files(), before);
+}

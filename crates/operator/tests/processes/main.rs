@@ -6,6 +6,7 @@
 mod faults;
 mod fleet;
 mod life;
+mod names;
 mod once;
 mod scale;
 mod start_up;
