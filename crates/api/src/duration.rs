@@ -15,7 +15,7 @@ pub struct Duration(pub time::Duration);
 pub struct DurationError(pub String);
 
 /// What a schema can say of it.
-const PATTERN: &str = "^([0-9]{1,15}h)?([0-9]{1,15}m)?([0-9]{1,15}s)?([0-9]{1,15}ms)?$";
+const PATTERN: &str = "^([0-9]{1,9}h)?([0-9]{1,9}m)?([0-9]{1,12}s)?([0-9]{1,15}ms)?$";
 const UNITS: [(&str, u64); 4] = [("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1)];
 
 impl FromStr for Duration {
@@ -29,9 +29,6 @@ impl FromStr for Duration {
 
 /// Milliseconds. Units stand in falling order, each at most once.
 fn parse(text: &str) -> Option<u64> {
-    if text == "0" {
-        return Some(0);
-    }
     let (mut rest, mut total, mut units) = (text, 0u64, UNITS.iter());
     while !rest.is_empty() {
         let digits = rest.find(|c: char| !c.is_ascii_digit())?;
@@ -97,7 +94,6 @@ mod tests {
             ("1500ms", 1500, "1500ms"),
             ("1s500ms", 1500, "1500ms"),
             ("0s", 0, "0s"),
-            ("0", 0, "0s"),
         ] {
             let parsed: Duration = text.parse().unwrap();
             assert_eq!(parsed.0.as_millis(), millis, "{text}");
