@@ -3,14 +3,16 @@
 
 use std::time::Duration;
 
-use futures::StreamExt;
+use futures::{FutureExt, StreamExt, future::BoxFuture, stream::BoxStream};
 use rtnetlink::MulticastGroup;
 use tokio::{sync::watch, task::JoinHandle, time::sleep};
 
 use super::Error;
 
 /// Notifications that come this close together count as one change.
-const QUIET: Duration = Duration::from_millis(30);
+const QUIET: Duration = Duration::from_millis(100);
+/// Pause before a connection that ended is opened again.
+const REOPEN: Duration = Duration::from_secs(1);
 
 const GROUPS: [MulticastGroup; 7] = [
     MulticastGroup::Link,
@@ -25,12 +27,12 @@ const GROUPS: [MulticastGroup; 7] = [
 /// Changes of the host's network configuration, coalesced.
 pub struct HostChanges {
     seen: watch::Receiver<u64>,
-    tasks: [JoinHandle<()>; 2],
+    task: JoinHandle<()>,
 }
 
 impl Drop for HostChanges {
     fn drop(&mut self) {
-        self.tasks.iter().for_each(JoinHandle::abort);
+        self.task.abort();
     }
 }
 
@@ -45,22 +47,16 @@ impl HostChanges {
         Self::open_groups(&[MulticastGroup::Link])
     }
 
-    fn open_groups(groups: &[MulticastGroup]) -> Result<Self, Error> {
-        let (connection, _, mut messages) =
-            rtnetlink::new_multicast_connection(groups).map_err(Error::Open)?;
+    fn open_groups(groups: &'static [MulticastGroup]) -> Result<Self, Error> {
+        let listening = listen(groups)?;
         let (count, seen) = watch::channel(0u64);
-        let reader = tokio::spawn(async move {
-            while messages.next().await.is_some() {
-                count.send_modify(|count| *count += 1);
-            }
-        });
-        Ok(Self { seen, tasks: [tokio::spawn(connection), reader] })
+        Ok(Self { seen, task: tokio::spawn(follow(groups, listening, count)) })
     }
 
     /// Resolves when something may have changed since the last call returned; what happens in between is not lost.
     pub async fn changed(&mut self) {
         if self.seen.changed().await.is_err() {
-            // The reader ended with its connection: nothing more will be noticed, the periodic resync is the net.
+            // The follower never ends while this lives.
             std::future::pending::<()>().await;
         }
         sleep(QUIET).await;
@@ -71,5 +67,38 @@ impl HostChanges {
 impl spanwire_engine::port::Changes for HostChanges {
     async fn changed(&mut self) {
         HostChanges::changed(self).await;
+    }
+}
+
+/// A connection that has to be driven, and what arrives by it.
+type Listening = (BoxFuture<'static, ()>, BoxStream<'static, ()>);
+
+fn listen(groups: &[MulticastGroup]) -> Result<Listening, Error> {
+    let (connection, _, messages) = rtnetlink::new_multicast_connection(groups).map_err(Error::Open)?;
+    Ok((connection.boxed(), messages.map(|_| ()).boxed()))
+}
+
+/// Counts notifications. A connection that ends, as by more of them than fit into its socket, is opened again, and
+/// counts as a change itself: something was missed.
+async fn follow(groups: &[MulticastGroup], mut listening: Listening, count: watch::Sender<u64>) {
+    loop {
+        let (mut connection, mut messages) = listening;
+        loop {
+            tokio::select! {
+                () = &mut connection => break,
+                message = messages.next() => match message {
+                    Some(()) => count.send_modify(|count| *count += 1),
+                    None => break,
+                },
+            }
+        }
+        listening = loop {
+            sleep(REOPEN).await;
+            match listen(groups) {
+                Ok(listening) => break listening,
+                Err(error) => tracing::warn!(%error, "changes of this host are not noticed for now"),
+            }
+        };
+        count.send_modify(|count| *count += 1);
     }
 }
