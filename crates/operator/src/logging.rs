@@ -3,7 +3,7 @@
 
 use std::io;
 
-use tracing_subscriber::{EnvFilter, fmt};
+use tracing_subscriber::{EnvFilter, filter::LevelFilter, fmt};
 
 use crate::cli::LogFormat;
 
@@ -28,8 +28,8 @@ pub enum Error {
 /// # Errors
 /// The level is not understood.
 pub fn init(format: LogFormat, level: &str) -> Result<(), Error> {
-    let filter =
-        EnvFilter::try_new(level).map_err(|cause| Error::Level { level: level.to_owned(), cause })?;
+    let filter = EnvFilter::try_new(directives(level))
+        .map_err(|cause| Error::Level { level: level.to_owned(), cause })?;
     let builder = fmt().with_env_filter(filter).with_writer(io::stderr);
     match format {
         LogFormat::Human => {
@@ -38,4 +38,30 @@ pub fn init(format: LogFormat, level: &str) -> Result<(), Error> {
         LogFormat::Json => builder.json().flatten_event(true).with_current_span(false).init(),
     }
     Ok(())
+}
+
+/// The WireGuard library calls it an error when a peer that nobody can dial yet is not dialled: it is heard only by who
+/// looks closely.
+fn directives(level: &str) -> String {
+    let quiet = [LevelFilter::ERROR, LevelFilter::WARN, LevelFilter::INFO];
+    match level.parse::<LevelFilter>() {
+        Ok(plain) if quiet.contains(&plain) => format!("{level},gotatun=off"),
+        Ok(_) | Err(_) => level.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plain_level_leaves_the_library_out_and_everything_else_is_taken_as_written() {
+        assert_eq!(directives("info"), "info,gotatun=off");
+        for written in ["debug", "trace", "info,gotatun=debug", "spanwire=trace", "!"] {
+            assert_eq!(directives(written), written);
+        }
+        for understood in ["info", "WARN", "off", "debug,spanwire=trace"] {
+            assert!(EnvFilter::try_new(directives(understood)).is_ok(), "{understood}");
+        }
+    }
 }
