@@ -21,7 +21,8 @@ use tempfile::TempDir;
 
 use crate::interrupt;
 
-const DEVICE: &str = "bench0";
+// A name in the form that our dataplane gives to devices of a mesh; it takes no other.
+const DEVICE: &str = "swm-benchbench";
 const MTU: u32 = 1420;
 const PORT: u16 = 51820;
 const START_LIMIT: Duration = Duration::from_secs(10);
