@@ -225,7 +225,10 @@ fn d4_d5_a_peer_has_other_prefixes_and_another_endpoint() {
 }
 
 /// Everything that somebody can do to a host by hand.
-fn drifts() -> Vec<(&'static str, fn(&mut Local))> {
+/// Something that somebody does to a host by hand.
+type Drift = fn(&mut Local);
+
+fn drifts() -> Vec<(&'static str, Drift)> {
     vec![
         ("a device is deleted", |local| {
             let id = local.host.devices.keys().next().cloned().unwrap();
