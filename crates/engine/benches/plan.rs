@@ -34,15 +34,15 @@ fn address(index: usize) -> Ipv4Addr {
     Ipv4Addr::from(0x6440_0000 + u32::try_from(index).expect("small") + 1)
 }
 
+fn subnet(index: usize) -> Ipv4Addr {
+    Ipv4Addr::from(0x0a00_0000 + 256 * u32::try_from(index).expect("small"))
+}
+
 fn gateway(index: usize) -> Gateway {
     let listener = |role, port| Listener { network: network(), role, peer: None, port };
     Gateway {
         meta: Meta { uid: Uid(format!("uid-{index}")), generation: 1, resource_version: String::new() },
-        subnets: vec![
-            IpNet::new(Ipv4Addr::from(0x0a00_0000 + 256 * index as u32).into(), 24)
-                .expect("short")
-                .to_string(),
-        ],
+        subnets: vec![format!("{}/24", subnet(index))],
         facts: GatewayFacts {
             public_key: Some(key(index).to_string()),
             key_generation: 1,
@@ -58,12 +58,16 @@ fn gateway(index: usize) -> Gateway {
 /// Which gateways one end is linked with: the listener of a hub, or the mesh device.
 fn view(role: LinkRole, peers: std::ops::RangeInclusive<usize>, generation: i64) -> WorkerView {
     let hubs = if role == LinkRole::Downlink { vec![name(0)] } else { Vec::new() };
+    let subnets = peers.clone().map(|peer| IpNet::new(subnet(peer).into(), 24).expect("short"));
+    let cidr: IpNet = "100.64.0.0/10".parse().expect("a prefix");
+    let mut wide_cidrs: Vec<IpNet> = subnets.chain([cidr]).collect();
+    wide_cidrs.sort();
     let intent = Intent {
         topology: Some(if hubs.is_empty() { Topology::Mesh } else { Topology::HubSpoke }),
         role: Some(if hubs.is_empty() { Role::Spoke } else { Role::Hub }),
         hubs,
         tunnel_address: Some(address(0).into()),
-        wide_cidrs: vec!["10.0.0.0/8".parse().expect("a prefix"), "100.64.0.0/10".parse().expect("a prefix")],
+        wide_cidrs,
         ..Intent::bare(network(), name(0), Some(peers.clone().map(|peer| name(peer).to_string()).collect()))
     };
     let meta = Meta { uid: Uid("intent".to_owned()), generation, resource_version: String::new() };

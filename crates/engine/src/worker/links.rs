@@ -1,77 +1,19 @@
 //! The links of one network as they are: wanted, recorded, on a device, and how they do, joined into one row each. It
 //! refuses to plan.
 
-use std::{collections::BTreeMap, net::IpAddr, time::Duration};
+mod row;
+
+use std::{collections::BTreeMap, time::Duration};
 
 use crate::{
-    BootTime, DeviceId, DeviceName, GatewayName, LinkId, LinkRole, LinkState, NetworkName, OnTimeout,
-    PublicKey, Role,
+    BootTime, DeviceId, DeviceName, GatewayName, LinkId, LinkRole, NetworkName, OnTimeout, PublicKey, Role,
 };
 
-use super::{
-    Desired, DesiredNetwork, Evidence, Host, ObservedDevice, ObservedPeer, ObservedTable, Recorded,
-    RecordedLink, RouteKind, WantedLink,
-};
+use super::{Desired, DesiredNetwork, Host, ObservedDevice, ObservedTable, Recorded, RouteKind};
 
-/// The two parts that name a link within its network.
-pub(super) type Key = (GatewayName, LinkRole);
+pub(super) use row::{Key, Row};
 
-/// One link.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Row<'a> {
-    pub(super) wanted: Option<&'a WantedLink>,
-    /// Wanted, but it can't be made yet.
-    pub(super) waiting: bool,
-    pub(super) recorded: Option<&'a RecordedLink>,
-    /// The device that carries it.
-    pub(super) device: Option<&'a ObservedDevice>,
-    /// The peer on that device, under the wanted key, else under the recorded one.
-    pub(super) peer: Option<(PublicKey, &'a ObservedPeer)>,
-    /// Whether it has a device of its own, or a peer on a shared one.
-    pub(super) present: bool,
-    pub(super) evidence: Option<Evidence>,
-    /// Whether exact routes of the peer lead over it now.
-    pub(super) exact_stands: bool,
-    /// Whether it is dialled by a name that has no address (yet).
-    pub(super) unresolved: bool,
-}
-
-impl<'a> Row<'a> {
-    pub(super) fn is_wanted(&self) -> bool {
-        self.wanted.is_some() || self.waiting
-    }
-
-    /// Recorded or present, and not wanted.
-    pub(super) fn is_unwanted(&self) -> bool {
-        !self.is_wanted() && (self.recorded.is_some() || self.present)
-    }
-
-    pub(super) fn is_connected(&self) -> bool {
-        self.evidence.is_some_and(Evidence::is_connected)
-    }
-
-    /// Whether nothing is known of it yet, as after a start of the worker, and it worked when that last knew.
-    pub(super) fn is_trusted(&self) -> bool {
-        let worked = self.recorded.is_some_and(|link| link.status.state == LinkState::Connected);
-        worked && self.peer.is_some() && self.evidence.is_none()
-    }
-
-    /// Whether the link is known not to work, which is more than not being known to work.
-    pub(super) fn is_down(&self) -> bool {
-        self.peer.is_none() || matches!(self.evidence, Some(Evidence::NotConnected { .. }))
-    }
-
-    /// Whether the link worked once and does not any more.
-    pub(super) fn is_lost(&self) -> bool {
-        self.recorded.is_some_and(|link| link.status.connected_once) && self.is_down()
-    }
-
-    /// The prefixes of the peer's exact routes: as wanted, else as recorded.
-    pub(super) fn prefixes(&self) -> &'a [ipnet::IpNet] {
-        let wanted = self.wanted.map(|link| link.prefixes.as_slice());
-        wanted.or_else(|| self.recorded.map(|link| link.prefixes.as_slice())).unwrap_or_default()
-    }
-}
+use row::{join, join_peer, parts};
 
 /// One network's links.
 pub(super) struct Links<'a> {
@@ -79,13 +21,16 @@ pub(super) struct Links<'a> {
     pub(super) desired: &'a DesiredNetwork,
     pub(super) me: &'a GatewayName,
     pub(super) own_key: PublicKey,
-    pub(super) rows: BTreeMap<Key, Row<'a>>,
+    /// Sorted by peer and role.
+    pub(super) rows: Vec<Row<'a>>,
     /// Peers on our devices that belong to no link.
     pub(super) strangers: Vec<(DeviceName, PublicKey)>,
     /// Devices of this network.
     pub(super) devices: BTreeMap<&'a DeviceId, &'a ObservedDevice>,
     /// Wanted links that are not connected and for which unwanted links may wait.
-    blockers: Vec<Key>,
+    blockers: Vec<Key<'a>>,
+    /// When the last of them became wanted.
+    last_blocker: Duration,
     /// Whether an unwanted mesh link waits for nothing.
     mesh_is_free: bool,
     anything_wanted: bool,
@@ -108,101 +53,99 @@ impl<'a> Links<'a> {
             desired: wanted,
             me: &desired.me,
             own_key: desired.own_key,
-            rows: BTreeMap::new(),
+            rows: join(parts(wanted, network, recorded, host), host),
             strangers: Vec::new(),
             devices: host.devices.iter().filter(|(id, _)| id.network == *network).collect(),
             blockers: Vec::new(),
+            last_blocker: Duration::ZERO,
             mesh_is_free: false,
             anything_wanted: false,
             linger: desired.settings.linger,
             now,
         };
-        for (key, link) in &wanted.links {
-            let row = links.rows.entry(key.clone()).or_default();
-            row.wanted = Some(link);
-            row.unresolved = link.endpoint.as_ref().is_some_and(|endpoint| {
-                endpoint.host.parse::<IpAddr>().is_err() && !host.resolved.contains_key(&endpoint.host)
-            });
-        }
-        for key in &wanted.waiting {
-            links.rows.entry(key.clone()).or_default().waiting = true;
-        }
-        for (id, link) in recorded.links.iter().filter(|(id, _)| id.network == *network) {
-            links.rows.entry((id.peer.clone(), id.role)).or_default().recorded = Some(link);
-        }
         links.join_devices();
-        for (id, evidence) in host.evidence.iter().filter(|(id, _)| id.network == *network) {
-            if let Some(row) =
-                links.rows.get_mut(&(id.peer.clone(), id.role)).filter(|row| row.peer.is_some())
-            {
-                row.evidence = Some(*evidence);
-            }
-        }
         links.find_blockers();
         Some(links)
     }
 
     fn join_devices(&mut self) {
         for (id, device) in self.devices.clone() {
-            if let Some(peer) = &id.peer {
-                let row = self.rows.entry((peer.clone(), id.role)).or_default();
-                row.present = true;
-            }
             let mut seen = Vec::new();
-            for ((_, role), row) in &mut self.rows {
-                if *role != id.role || id.peer.is_some() {
-                    continue;
+            match &id.peer {
+                Some(peer) => {
+                    if let Some(row) = self.position((peer, id.role)).and_then(|at| self.rows.get_mut(at)) {
+                        join_peer(row, device, &mut seen);
+                    }
                 }
-                join_peer(row, device, &mut seen);
+                None => {
+                    for row in self.rows.iter_mut().filter(|row| row.role() == id.role) {
+                        join_peer(row, device, &mut seen);
+                    }
+                }
             }
-            if let Some(row) = id.peer.as_ref().and_then(|peer| self.rows.get_mut(&(peer.clone(), id.role))) {
-                join_peer(row, device, &mut seen);
+            seen.sort_unstable();
+            seen.dedup();
+            if seen.len() < device.peers.len() {
+                let name = device.name.clone().unwrap_or_else(|| id.name(self.me));
+                let strangers = device.peers.keys().filter(|key| seen.binary_search(key).is_err());
+                self.strangers.extend(strangers.map(|key| (name.clone(), *key)));
             }
-            seen.sort();
-            let name = device.name.clone().unwrap_or_else(|| id.name(self.me));
-            let strangers = device.peers.keys().filter(|key| seen.binary_search(key).is_err());
-            self.strangers.extend(strangers.map(|key| (name.clone(), *key)));
+        }
+        for row in self.rows.iter_mut().filter(|row| row.peer.is_none()) {
+            row.evidence = None;
         }
     }
 
     /// The wanted links that could take the place of unwanted ones (design §5 rule 4) and are not connected.
     fn find_blockers(&mut self) {
-        let wanted = || self.rows.iter().filter(|(_, row)| row.is_wanted());
-        let only_mesh = wanted().all(|((_, role), _)| *role == LinkRole::Mesh);
-        let hub_links = wanted().any(|((_, role), _)| matches!(role, LinkRole::Uplink | LinkRole::Downlink));
+        let wanted = || self.rows.iter().filter(|row| row.is_wanted());
+        let only_mesh = wanted().all(|row| row.role() == LinkRole::Mesh);
+        let hub_links = wanted().any(|row| matches!(row.role(), LinkRole::Uplink | LinkRole::Downlink));
         let mut alive: Vec<&GatewayName> =
-            self.rows.iter().filter(|(_, row)| row.is_connected()).map(|((peer, _), _)| peer).collect();
+            self.rows.iter().filter(|row| row.is_connected()).map(|row| row.key.0).collect();
         alive.dedup();
-        let replaces = |(peer, role): &Key| match self.desired.role() {
+        let replaces = |(peer, role): Key<'a>| match self.desired.role() {
             _ if only_mesh => true,
-            Role::Spoke => *role == LinkRole::Uplink,
+            Role::Spoke => role == LinkRole::Uplink,
             Role::Hub => alive.binary_search(&peer).is_ok(),
         };
-        let blockers = wanted().filter(|(key, row)| replaces(key) && !row.is_connected());
-        let blockers: Vec<Key> = blockers.map(|(key, _)| key.clone()).collect();
+        let blocking = wanted().filter(|row| !row.is_connected() && replaces(row.key));
+        let since = blocking.clone().map(|row| self.wanted_since(row).since_boot).max();
+        let blockers: Vec<Key<'a>> = blocking.map(|row| row.key).collect();
         self.anything_wanted = wanted().next().is_some();
         self.mesh_is_free = !hub_links;
+        self.last_blocker = since.unwrap_or_default();
         self.blockers = blockers;
     }
 
-    pub(super) fn row(&self, key: &Key) -> Option<&Row<'a>> {
-        self.rows.get(key)
+    fn position(&self, key: Key<'_>) -> Option<usize> {
+        self.rows.binary_search_by(|row| row.key.cmp(&key)).ok()
     }
 
-    pub(super) fn id(&self, key: &Key) -> LinkId {
+    pub(super) fn row(&self, key: Key<'_>) -> Option<&Row<'a>> {
+        self.position(key).and_then(|at| self.rows.get(at))
+    }
+
+    pub(super) fn id(&self, key: Key<'_>) -> LinkId {
         LinkId { network: self.network.clone(), peer: key.0.clone(), role: key.1 }
     }
 
+    /// The device that carries a link.
+    pub(super) fn device_id(&self, key: Key<'_>) -> DeviceId {
+        let peer = (!key.1.shares_device()).then(|| key.0.clone());
+        DeviceId { network: self.network.clone(), role: key.1, peer }
+    }
+
     /// The name of the device that carries a link: of the one that is there, else the one to be made.
-    pub(super) fn device_name(&self, key: &Key) -> DeviceName {
-        let observed = self.row(key).and_then(|row| row.device).and_then(|device| device.name.clone());
-        observed.unwrap_or_else(|| self.id(key).device().name(self.me))
+    pub(super) fn device_name(&self, row: &Row<'a>) -> DeviceName {
+        let observed = row.device.and_then(|device| device.name.clone());
+        observed.unwrap_or_else(|| self.device_id(row.key).name(self.me))
     }
 
     /// Marks the links over which the exact routes of their peers lead, from the table.
     pub(super) fn read_exact_routes(&mut self, table: Option<&ObservedTable>) {
         let Some(table) = table else { return };
-        for row in self.rows.values_mut() {
+        for row in &mut self.rows {
             let Some(name) = row.device.and_then(|device| device.name.as_ref()) else { continue };
             let stands = |prefix: &ipnet::IpNet| {
                 table.routes.get(&(RouteKind::Exact, *prefix)).is_some_and(|route| route.device == *name)
@@ -212,9 +155,8 @@ impl<'a> Links<'a> {
     }
 
     /// Since when a link is wanted, on this boot.
-    pub(super) fn wanted_since(&self, key: &Key) -> &BootTime {
-        let since = self.desired.applied.as_ref().and_then(|applied| applied.wanted_since.get(key));
-        since.filter(|since| self.now.since(since).is_some()).unwrap_or(self.now)
+    pub(super) fn wanted_since(&self, row: &Row<'a>) -> &'a BootTime {
+        row.wanted_since.filter(|since| self.now.since(since).is_some()).unwrap_or(self.now)
     }
 
     /// Since when no intent wants a link, on this boot.
@@ -223,21 +165,45 @@ impl<'a> Links<'a> {
         since.filter(|since| self.now.since(since).is_some()).unwrap_or(self.now)
     }
 
+    fn is_free(&self, row: &Row<'a>) -> bool {
+        row.role() == LinkRole::Mesh && self.mesh_is_free
+    }
+
     /// The wanted links for which an unwanted one waits.
-    pub(super) fn holders(&self, role: LinkRole, row: &Row<'a>) -> Vec<&Key> {
-        if role == LinkRole::Mesh && self.mesh_is_free {
-            return Vec::new();
-        }
-        self.blockers.iter().filter(|wanted| !self.has_timed_out(wanted, row)).collect()
+    pub(super) fn holders(&self, row: &Row<'a>) -> impl Iterator<Item = Key<'a>> + '_ {
+        let unwanted = *row;
+        let blockers = self.blockers.iter().copied().filter(move |_| !self.is_free(&unwanted));
+        blockers.filter(move |key| {
+            let since = self.row(*key).map(|wanted| self.wanted_since(wanted).since_boot);
+            !self.has_timed_out(since.unwrap_or_default(), &unwanted)
+        })
     }
 
     /// Whether an unwanted link may go: each wanted link that could take its place is connected, or had its time, and
     /// what was under way has arrived.
-    pub(super) fn is_due(&self, role: LinkRole, row: &Row<'a>) -> bool {
-        let free = role == LinkRole::Mesh && self.mesh_is_free;
+    pub(super) fn is_due(&self, row: &Row<'a>) -> bool {
+        let waits = !self.is_free(row) && !self.blockers.is_empty();
         self.desired.keep.is_none()
-            && (free || self.blockers.iter().all(|wanted| self.has_timed_out(wanted, row)))
+            && (!waits || self.has_timed_out(self.last_blocker, row))
             && self.linger_left(row).is_zero()
+    }
+
+    /// Whether a link goes in this pass: it is unwanted and due, or nothing of it can be taken on.
+    pub(super) fn goes(&self, row: &Row<'a>) -> bool {
+        let adoptable = row.recorded.is_some() || row.device.is_some_and(|device| !device.peers.is_empty());
+        let idle = !adoptable && self.desired.keep.is_none();
+        row.is_unwanted() && (self.is_due(row) || idle)
+    }
+
+    /// How much longer the wanted links have to connect before an unwanted one goes without them.
+    pub(super) fn time_left(&self, row: &Row<'a>) -> Duration {
+        let waits = !self.is_free(row) && !self.blockers.is_empty();
+        let change = self.desired.applied.as_ref().map(|applied| applied.intent.hub_change);
+        let left = change.filter(|_| waits).map(|change| {
+            let later = self.last_blocker.max(self.unwanted_since(row).since_boot);
+            change.connect_timeout.saturating_sub(self.now.since_boot.saturating_sub(later))
+        });
+        left.unwrap_or_default().max(self.linger_left(row))
     }
 
     /// How much longer an unwanted link stays for packets under way. With nothing wanted there are none to save.
@@ -248,27 +214,11 @@ impl<'a> Links<'a> {
         self.linger.saturating_sub(self.now.since(self.unwanted_since(row)).unwrap_or_default())
     }
 
-    fn has_timed_out(&self, wanted: &Key, unwanted: &Row<'a>) -> bool {
+    fn has_timed_out(&self, wanted_since: Duration, unwanted: &Row<'a>) -> bool {
         let Some(applied) = &self.desired.applied else { return false };
         let change = applied.intent.hub_change;
-        let later = self.wanted_since(wanted).since_boot.max(self.unwanted_since(unwanted).since_boot);
+        let later = wanted_since.max(self.unwanted_since(unwanted).since_boot);
         change.on_timeout == OnTimeout::Proceed
             && self.now.since_boot.saturating_sub(later) >= change.connect_timeout
-    }
-}
-
-/// Joins a link with its peer on a device, and notes every key of the device that belongs to the link.
-fn join_peer<'a>(row: &mut Row<'a>, device: &'a ObservedDevice, seen: &mut Vec<PublicKey>) {
-    row.device = Some(device);
-    let wanted = row.wanted.map(|link| link.public_key);
-    let recorded = row.recorded.map(|link| link.public_key);
-    let mut found = wanted.into_iter().chain(recorded.filter(|key| Some(*key) != wanted));
-    for key in found.by_ref() {
-        let Some(peer) = device.peers.get(&key) else { continue };
-        seen.push(key);
-        row.present = true;
-        if row.peer.is_none() {
-            row.peer = Some((key, peer));
-        }
     }
 }

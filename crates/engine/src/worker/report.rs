@@ -43,7 +43,7 @@ pub fn report(
         let table = host.tables.values().find(|table| table.rules.iter().any(|name| names.contains(name)));
         links.read_exact_routes(table);
         let wide = routes::wide_holder(&links, table);
-        let rows = peer_rows(&links, wide.as_ref(), recorded, failed);
+        let rows = peer_rows(&links, wide, failed);
         statuses.waits.extend(rows.iter().filter(|row| row.state != LinkState::Connected).map(|row| {
             let role = row.role.map(|role| format!(" {role}")).unwrap_or_default();
             format!("{network}: {}{role}: {} {}", row.peer, row.reason.as_str(), row.message)
@@ -70,15 +70,10 @@ fn listeners(host: &Host) -> Vec<Listener> {
 }
 
 /// One row a link, one a peer without a link.
-fn peer_rows(
-    links: &Links<'_>,
-    wide: Option<&Key>,
-    recorded: &Recorded,
-    failed: &BTreeMap<LinkId, String>,
-) -> Vec<PeerStatus> {
+fn peer_rows(links: &Links<'_>, wide: Option<Key<'_>>, failed: &BTreeMap<LinkId, String>) -> Vec<PeerStatus> {
     let mut rows = Vec::new();
-    for (key, row) in &links.rows {
-        let Some(link) = recorded.links.get(&links.id(key)) else { continue };
+    for row in &links.rows {
+        let (key, Some(link)) = (row.key, row.recorded) else { continue };
         let failure = failed.get(&link.id);
         rows.push(PeerStatus {
             peer: key.0.to_string(),
@@ -88,7 +83,7 @@ fn peer_rows(
             } else {
                 link.status.state
             },
-            route: route_of(key, row, link.status.state, wide),
+            route: route_of(row, link.status.state, wide),
             reason: failure.map_or(link.status.reason, |_| Reason::StepFailed),
             message: failure.cloned().unwrap_or_else(|| link.status.message.clone()),
             last_transition: link.status.last_transition.clone(),
@@ -112,8 +107,8 @@ fn note_row(note: &PeerNote) -> PeerStatus {
 }
 
 /// A state that was kept for want of evidence counts like a fresh one.
-fn route_of(key: &Key, row: &Row<'_>, state: LinkState, wide: Option<&Key>) -> RouteState {
-    if row.exact_stands || wide == Some(key) {
+fn route_of(row: &Row<'_>, state: LinkState, wide: Option<Key<'_>>) -> RouteState {
+    if row.exact_stands || wide == Some(row.key) {
         RouteState::Active
     } else if state == LinkState::Connected {
         RouteState::Standby
@@ -130,7 +125,7 @@ fn status(
     now: &Now,
 ) -> WorkerStatus {
     let generation = desired.applied.as_ref().map_or(0, |applied| applied.generation);
-    let still_hub = links.rows.iter().any(|((_, role), row)| *role == LinkRole::Downlink && row.exact_stands);
+    let still_hub = links.rows.iter().any(|row| row.role() == LinkRole::Downlink && row.exact_stands);
     let role = if still_hub { Role::Hub } else { desired.role() };
     let wanted = |row: &&PeerStatus| !matches!(row.reason, Reason::Unwanted | Reason::Held | Reason::OwnName);
     let count = |state: fn(LinkState) -> bool| {

@@ -7,12 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use ipnet::IpNet;
 
 use crate::{
-    DeviceName, LinkRole, Now,
+    DeviceName, LinkRole, Now, OnTimeout, PublicKey,
     firewall::NetworkFirewall,
     worker::{
         DeviceConfig, Host, HostStep, ObservedTable, RecordStep, Recorded, RouteKind, Step, TableConfig,
         WantedLink,
-        links::{Key, Links, Row},
+        links::{Links, Row},
         routes::{self, Routes},
     },
 };
@@ -35,13 +35,16 @@ struct Planner<'a, 'n> {
     host: &'a Host,
     now: &'a Now,
     numbers: &'n mut Numbers<'a>,
+    /// What is unreachable where no route leads.
+    covered: Vec<IpNet>,
     /// Devices of this network after the constructive steps.
     devices: BTreeSet<(LinkRole, DeviceName)>,
     /// Devices that go.
     removed: BTreeSet<(LinkRole, DeviceName)>,
     constructive: Vec<Step>,
     destructive: Vec<Step>,
-    made: BTreeMap<DeviceName, u16>,
+    /// Name and port of the devices that links share, once they are made.
+    made: BTreeMap<LinkRole, (DeviceName, u16)>,
 }
 
 pub(super) fn plan<'a>(
@@ -52,16 +55,17 @@ pub(super) fn plan<'a>(
     numbers: &mut Numbers<'a>,
     report: &mut Report,
 ) -> NetworkPlan {
-    let network = links.network.clone();
-    let known = numbers.known_table(&network).and_then(|table| host.tables.get(&table));
+    let network = links.network;
+    let known = numbers.known_table(network).and_then(|table| host.tables.get(&table));
     links.read_exact_routes(known);
     let holder = routes::wide_holder(&links, known);
-    let routes = routes::decide(&links, holder.as_ref());
+    let routes = routes::decide(&links, holder);
     let observed = links.devices.iter().filter_map(|(id, device)| Some((id.role, device.name.clone()?)));
     // What can't be read is still there, and stays behind the filter.
-    let unreadable = host.unreadable.keys().filter(|id| id.network == network);
+    let unreadable = host.unreadable.keys().filter(|id| id.network == *network);
     let devices = observed.chain(unreadable.map(|id| (id.role, id.name(links.me)))).collect();
     let mut planner = Planner {
+        covered: shape::covered(&links),
         links,
         host,
         now,
@@ -78,36 +82,32 @@ pub(super) fn plan<'a>(
     planner.finish(recorded, report)
 }
 
-impl Planner<'_, '_> {
+impl<'a> Planner<'a, '_> {
     /// Table first, then each wanted link with its device.
     fn make_links(&mut self) {
-        let wanted: Vec<(Key, WantedLink)> = self
-            .links
-            .rows
-            .iter()
-            .filter_map(|(key, row)| Some((key.clone(), row.wanted?.clone())))
-            .collect();
-        let stays = |(key, row): (&Key, &Row<'_>)| row.present && !self.goes(key, row);
-        if wanted.is_empty() && !self.links.rows.iter().any(stays) {
+        let rows = &self.links.rows;
+        let stays = |row: &Row<'_>| row.wanted.is_some() || (row.present && !self.links.goes(row));
+        if !rows.iter().any(stays) {
             return;
         }
-        if let Some(table) = self.numbers.table(self.links.network) {
-            self.make_table(table);
-            for (key, link) in &wanted {
-                self.make_link(table, key, link);
+        let Some(table) = self.numbers.table(self.links.network) else { return };
+        self.make_table(table);
+        for at in 0..self.links.rows.len() {
+            let Some(row) = self.links.rows.get(at).copied() else { continue };
+            if let Some(link) = row.wanted {
+                self.make_link(table, &row, link);
             }
         }
     }
 
     fn make_table(&mut self, table: u32) {
-        let unreachable = self.covered();
-        let throw = self.links.desired.own.clone();
         let stands = self.host.tables.get(&table).is_some_and(|observed| {
             observed.host_rule
-                && observed.unreachable.iter().eq(&unreachable)
-                && observed.throw.iter().eq(&throw)
+                && observed.unreachable.iter().eq(&self.covered)
+                && observed.throw.iter().eq(&self.links.desired.own)
         });
         if !stands && self.links.desired.applied.is_some() {
+            let (unreachable, throw) = (self.covered.clone(), self.links.desired.own.clone());
             let order = self.numbers.order(table);
             self.host_step(HostStep::Table(TableConfig { table, order, unreachable, throw }));
         }
@@ -117,41 +117,42 @@ impl Planner<'_, '_> {
         self.constructive.push(Step::Host(step));
     }
 
-    fn make_link(&mut self, table: u32, key: &Key, link: &WantedLink) {
-        let Some(row) = self.links.row(key).cloned() else { return };
-        let id = self.links.id(key).device();
-        if self.host.unreadable.contains_key(&id) {
+    fn make_link(&mut self, table: u32, row: &Row<'a>, link: &WantedLink) {
+        let is_unknown = || self.host.unreadable.contains_key(&self.links.device_id(row.key));
+        if !self.host.unreadable.is_empty() && is_unknown() {
             return;
         }
-        let name = self.links.device_name(key);
-        let made = self.made.get(&name).copied();
-        let observed = row.device.map(|device| device.port).filter(|port| *port != 0);
-        let Some(port) = made.or(observed).or_else(|| self.numbers.port(&id, self.host)) else { return };
-        let desired = record::wanted(&self.links, key, &row, link, name.clone(), port, self.now);
-        let record =
-            (row.recorded != Some(&desired)).then(|| Step::Record(RecordStep::Link(Box::new(desired))));
+        let made = self.made.get(&row.role()).filter(|_| row.role().shares_device()).cloned();
+        let is_made = made.is_some();
+        let Some((name, port)) = made.or_else(|| self.name_and_port(row)) else { return };
+        let record = record::wanted(&self.links, row, link, &name, port, self.now);
+        let record = record.map(|record| Step::Record(RecordStep::Link(Box::new(record))));
         // A new link is recorded before it is made, a changed one after: a kill in between is seen by the next pass.
         let (first, then) = if row.peer.is_none() { (record, None) } else { (None, record) };
         self.constructive.extend(first);
-        if made.is_none() {
-            self.make_device(table, key, &row, &name, port);
-            self.made.insert(name.clone(), port);
+        if !is_made {
+            self.make_device(table, row, &name, port);
         }
-        if let Some(peer) = self.peer_change(&row, link, &name) {
+        if let Some(peer) = self.peer_change(row, link, &name) {
             self.host_step(HostStep::Peer(peer));
         }
         self.constructive.extend(then);
         let stale = row.recorded.map(|recorded| recorded.public_key).filter(|old| *old != link.public_key);
-        if let Some(old) = stale.filter(|old| row.device.is_some_and(|device| device.peers.contains_key(old)))
-        {
-            self.destructive.push(Step::Host(HostStep::RemovePeer { device: name, public_key: old }));
+        let there = |old: &PublicKey| row.device.is_some_and(|device| device.peers.contains_key(old));
+        if let Some(public_key) = stale.filter(there) {
+            self.destructive.push(Step::Host(HostStep::RemovePeer { device: name, public_key }));
         }
     }
 
-    fn make_device(&mut self, table: u32, key: &Key, row: &Row<'_>, name: &DeviceName, port: u16) {
-        let desired = self.links.desired;
-        let mtu = self.mtu(key.1, row);
-        let address = desired.tunnel_address;
+    fn name_and_port(&mut self, row: &Row<'a>) -> Option<(DeviceName, u16)> {
+        let observed = row.device.map(|device| device.port).filter(|port| *port != 0);
+        let port = observed.or_else(|| self.numbers.port(&self.links.device_id(row.key), self.host))?;
+        Some((self.links.device_name(row), port))
+    }
+
+    fn make_device(&mut self, table: u32, row: &Row<'a>, name: &DeviceName, port: u16) {
+        let mtu = self.mtu(row);
+        let address = self.links.desired.tunnel_address;
         let right = row.device.is_some_and(|device| {
             device.ready
                 && device.port == port
@@ -160,134 +161,120 @@ impl Planner<'_, '_> {
                 && device.addresses.iter().eq(address.iter())
         });
         if !right {
-            let id = self.links.id(key).device();
+            let id = self.links.device_id(row.key);
             self.host_step(HostStep::Device(DeviceConfig { id, name: name.clone(), port, address, mtu }));
         }
-        self.devices.insert((key.1, name.clone()));
+        self.devices.insert((row.role(), name.clone()));
         if !self.host.tables.get(&table).is_some_and(|table| table.rules.contains(name)) {
             self.host_step(HostStep::AddRule { table, device: name.clone() });
         }
+        if row.role().shares_device() {
+            self.made.insert(row.role(), (name.clone(), port));
+        }
+    }
+
+    /// The routes that should stand, sorted, each with the place of its device in the list of names.
+    fn wanted_routes(&self, routes: &Routes<'a>) -> (Vec<((RouteKind, IpNet), usize)>, Vec<DeviceName>) {
+        let mut names: Vec<DeviceName> = Vec::new();
+        let mut last = None;
+        let mut wanted = Vec::new();
+        let exact = routes.exact.iter().map(|key| (RouteKind::Exact, key));
+        for (kind, key) in exact.chain(routes.wide.iter().map(|key| (RouteKind::Wide, key))) {
+            let Some(row) = self.links.row(*key) else { continue };
+            if !row.role().shares_device() || last != Some(row.role()) {
+                names.push(self.links.device_name(row));
+                last = Some(row.role());
+            }
+            let prefixes = match kind {
+                RouteKind::Exact => row.prefixes(),
+                RouteKind::Wide => self.links.desired.wide.as_slice(),
+            };
+            wanted.extend(prefixes.iter().map(|prefix| ((kind, *prefix), names.len() - 1)));
+        }
+        wanted.sort_by_key(|(route, _)| *route);
+        // Of two peers with one prefix the later one has it, as on a device.
+        wanted.reverse();
+        wanted.dedup_by_key(|(route, _)| *route);
+        wanted.reverse();
+        (wanted, names)
     }
 
     /// Exact routes first, then the wide one, then what is no longer asked for.
-    fn set_routes(&mut self, routes: &Routes, observed: Option<&ObservedTable>) {
+    fn set_routes(&mut self, routes: &Routes<'a>, observed: Option<&ObservedTable>) {
         let Some(table) = self.numbers.known_table(self.links.network) else { return };
-        let mut wanted: BTreeMap<(RouteKind, IpNet), DeviceName> = BTreeMap::new();
-        for key in routes.exact.values() {
-            let device = self.links.device_name(key);
-            let prefixes = self.links.row(key).map(Row::prefixes).unwrap_or_default();
-            wanted.extend(prefixes.iter().map(|prefix| ((RouteKind::Exact, *prefix), device.clone())));
-        }
-        if let Some(key) = &routes.wide {
-            let device = self.links.device_name(key);
-            wanted.extend(
-                self.links.desired.wide.iter().map(|prefix| ((RouteKind::Wide, *prefix), device.clone())),
-            );
-        }
-        for ((kind, prefix), device) in &wanted {
-            let source = self
-                .links
-                .desired
-                .tunnel_address
-                .filter(|source| source.is_ipv4() == prefix.addr().is_ipv4());
-            let stands = observed
-                .and_then(|table| table.routes.get(&(*kind, *prefix)))
-                .is_some_and(|route| route.device == *device && route.source == source);
-            if !stands {
-                let step =
-                    HostStep::Route { table, kind: *kind, prefix: *prefix, device: device.clone(), source };
-                self.host_step(step);
+        let (wanted, names) = self.wanted_routes(routes);
+        let mut standing = observed.into_iter().flat_map(|table| &table.routes).peekable();
+        let mut gone = Vec::new();
+        for ((kind, prefix), at) in wanted {
+            while let Some((route, _)) = standing.next_if(|(route, _)| **route < (kind, prefix)) {
+                gone.push(*route);
+            }
+            let source = self.links.desired.tunnel_address;
+            let source = source.filter(|source| source.is_ipv4() == prefix.addr().is_ipv4());
+            let stands = standing.next_if(|(route, _)| **route == (kind, prefix));
+            let Some(device) = names.get(at) else { continue };
+            if !stands.is_some_and(|(_, route)| route.device == *device && route.source == source) {
+                self.host_step(HostStep::Route { table, kind, prefix, device: device.clone(), source });
             }
         }
-        if self.links.desired.incomplete {
-            return;
+        gone.extend(standing.map(|(route, _)| *route));
+        if !self.links.desired.incomplete {
+            let removal = |(kind, prefix)| Step::Host(HostStep::RemoveRoute { table, kind, prefix });
+            self.destructive.extend(gone.into_iter().map(removal));
         }
-        let routes = observed.into_iter().flat_map(|table| table.routes.keys());
-        for (kind, prefix) in routes.filter(|route| !wanted.contains_key(route)) {
-            self.destructive.push(Step::Host(HostStep::RemoveRoute { table, kind: *kind, prefix: *prefix }));
-        }
-    }
-
-    /// Whether a link goes in this plan: it is unwanted and due, or nothing of it can be taken on.
-    fn goes(&self, key: &Key, row: &Row<'_>) -> bool {
-        let adoptable = row.recorded.is_some() || row.device.is_some_and(|device| !device.peers.is_empty());
-        let idle = !adoptable && self.links.desired.keep.is_none();
-        row.is_unwanted() && (self.links.is_due(key.1, row) || idle)
     }
 
     /// Links that are due go; the others are recorded as unwanted, with what they wait for.
     fn remove_links(&mut self, report: &mut Report) {
-        let unwanted: Vec<(Key, Row<'_>)> = self
-            .links
-            .rows
-            .iter()
-            .filter(|(_, row)| row.is_unwanted())
-            .map(|(k, r)| (k.clone(), r.clone()))
-            .collect();
-        let mut going = Vec::new();
-        for (key, row) in unwanted {
-            if self.goes(&key, &row) {
-                going.push((key, row));
-                continue;
-            }
-            let holders = self.links.holders(key.1, &row);
-            self.note_due_time(&holders, &row, report);
-            report
-                .held
-                .insert(self.links.id(&key), holders.into_iter().map(|key| self.links.id(key)).collect());
-            if self.links.desired.keep.is_some() {
-                continue;
-            }
-            let record = record::unwanted(&self.links, &key, &row, self.now);
-            if let Some(record) = record.filter(|record| row.recorded != Some(record)) {
-                self.constructive.push(Step::Record(RecordStep::Link(Box::new(record))));
-            }
+        let unwanted = self.links.rows.iter().filter(|row| row.is_unwanted()).copied();
+        let (going, held): (Vec<Row<'a>>, Vec<Row<'a>>) = unwanted.partition(|row| self.links.goes(row));
+        for row in &held {
+            self.hold_link(row, report);
         }
-        self.remove_devices(&going);
-        for (key, row) in going {
-            let name = self.links.device_name(&key);
-            let device_goes = self.removed.iter().any(|(_, removed)| *removed == name);
-            if let Some((public_key, _)) = row.peer.filter(|_| !device_goes) {
-                self.destructive.push(Step::Host(HostStep::RemovePeer { device: name, public_key }));
+        self.remove_devices();
+        for row in going {
+            let name = self.links.device_name(&row);
+            let on_device = (row.role(), name);
+            if let Some((public_key, _)) = row.peer.filter(|_| !self.removed.contains(&on_device)) {
+                self.destructive.push(Step::Host(HostStep::RemovePeer { device: on_device.1, public_key }));
             }
             if row.recorded.is_some() {
-                self.destructive.push(Step::Record(RecordStep::ForgetLink(self.links.id(&key))));
+                self.destructive.push(Step::Record(RecordStep::ForgetLink(self.links.id(row.key))));
             }
         }
         self.remove_strangers(report);
     }
 
-    /// When a held link's time is over, if nothing else happens.
-    fn note_due_time(&self, holders: &[&Key], row: &Row<'_>, report: &mut Report) {
-        let Some(applied) = &self.links.desired.applied else { return };
-        let change = applied.intent.hub_change;
-        let holds = change.on_timeout == crate::OnTimeout::Hold && !holders.is_empty();
-        let left = holders.iter().map(|holder| {
-            let later =
-                self.links.wanted_since(holder).since_boot.max(self.links.unwanted_since(row).since_boot);
-            change.connect_timeout.saturating_sub(self.now.boot.since_boot.saturating_sub(later))
-        });
-        let left = left.max().unwrap_or_default().max(self.links.linger_left(row));
-        if !holds {
+    fn hold_link(&mut self, row: &Row<'a>, report: &mut Report) {
+        let holders: Vec<_> = self.links.holders(row).map(|key| self.links.id(key)).collect();
+        let change = self.links.desired.applied.as_ref().map(|applied| applied.intent.hub_change);
+        let holds = change.is_some_and(|change| change.on_timeout == OnTimeout::Hold) && !holders.is_empty();
+        if change.is_some() && !holds {
+            let left = self.links.time_left(row);
             report.next_due = Some(report.next_due.map_or(left, |next| next.min(left)));
+        }
+        report.held.insert(self.links.id(row.key), holders);
+        if self.links.desired.keep.is_some() {
+            return;
+        }
+        let record = record::unwanted(&self.links, row, self.now);
+        if let Some(record) = record.filter(|record| row.recorded != Some(record)) {
+            self.constructive.push(Step::Record(RecordStep::Link(Box::new(record))));
         }
     }
 
     /// A device goes when no link stays on it.
-    fn remove_devices(&mut self, going: &[(Key, Row<'_>)]) {
+    fn remove_devices(&mut self) {
         if self.links.desired.keep.is_some() {
             return;
         }
-        let gone: BTreeSet<&Key> = going.iter().map(|(key, _)| key).collect();
-        let stays = |id: &crate::DeviceId| {
-            self.links.rows.iter().any(|(key, row)| {
-                let on_it = key.1 == id.role && id.peer.as_ref().is_none_or(|peer| *peer == key.0);
-                on_it && !gone.contains(key) && (row.wanted.is_some() || row.present)
-            })
-        };
-        let devices = self.links.devices.iter().filter(|(id, _)| !stays(id));
-        let names: Vec<_> =
-            devices.filter_map(|(id, device)| Some((id.role, device.name.clone()?))).collect();
+        let stays = |row: &&Row<'a>| !self.links.goes(row) && (row.wanted.is_some() || row.present);
+        let device_of = |row: &Row<'a>| (row.role(), (!row.role().shares_device()).then_some(row.key.0));
+        let mut used: Vec<_> = self.links.rows.iter().filter(stays).map(device_of).collect();
+        used.sort_unstable();
+        let devices = self.links.devices.iter();
+        let idle = devices.filter(|(id, _)| used.binary_search(&(id.role, id.peer.as_ref())).is_err());
+        let names: Vec<_> = idle.filter_map(|(id, device)| Some((id.role, device.name.clone()?))).collect();
         for (role, name) in names {
             self.destructive.push(Step::Host(HostStep::RemoveDevice(name.clone())));
             self.removed.insert((role, name));
@@ -298,26 +285,24 @@ impl Planner<'_, '_> {
     /// A rule goes after its device: what arrives on a device without one would follow the host's own routes.
     fn remove_rules(&mut self) {
         let Some(table) = self.numbers.known_table(self.links.network) else { return };
-        let stays = |name: &DeviceName| {
-            let mut staying = self.devices.difference(&self.removed);
-            staying.any(|(_, device)| device == name)
-        };
+        let staying: BTreeSet<&DeviceName> =
+            self.devices.difference(&self.removed).map(|(_, device)| device).collect();
         let rules = self.host.tables.get(&table).into_iter().flat_map(|table| &table.rules);
-        let gone = rules.filter(|name| !stays(name)).cloned();
-        let steps = gone.map(|device| Step::Host(HostStep::RemoveRule { table, device }));
-        self.destructive.extend(steps.collect::<Vec<_>>());
+        let gone = rules.filter(|name| !staying.contains(name)).cloned();
+        self.destructive.extend(gone.map(|device| Step::Host(HostStep::RemoveRule { table, device })));
     }
 
     fn remove_strangers(&mut self, report: &mut Report) {
         if self.links.desired.keep.is_some() {
             return;
         }
-        for (device, public_key) in self.links.strangers.clone() {
-            if self.removed.iter().any(|(_, removed)| *removed == device) {
-                continue;
+        let removed: BTreeSet<&DeviceName> = self.removed.iter().map(|(_, device)| device).collect();
+        for (device, public_key) in &self.links.strangers {
+            if !removed.contains(device) {
+                let (device, public_key) = (device.clone(), *public_key);
+                report.strangers.push((device.clone(), public_key));
+                self.destructive.push(Step::Host(HostStep::RemovePeer { device, public_key }));
             }
-            report.strangers.push((device.clone(), public_key));
-            self.destructive.push(Step::Host(HostStep::RemovePeer { device, public_key }));
         }
     }
 
@@ -328,16 +313,15 @@ impl Planner<'_, '_> {
             report.kept.insert(network.clone(), why.clone());
         }
         let rest: BTreeSet<_> = self.devices.difference(&self.removed).cloned().collect();
-        let holds = self.links.rows.values().any(Row::is_wanted) || !rest.is_empty();
+        let holds = self.links.rows.iter().any(Row::is_wanted) || !rest.is_empty();
         if !holds && desired.keep.is_none() {
             self.numbers.release_table(network);
         }
         if desired.absent && !holds && recorded.intents.contains_key(network) && desired.keep.is_none() {
             self.destructive.push(Step::Record(RecordStep::ForgetIntent(network.clone())));
         }
-        let intent = record::intent(&self.links).filter(|applied| {
-            !desired.absent && !desired.incomplete && recorded.intents.get(network) != Some(applied)
-        });
+        let intent = record::intent(&self.links, recorded.intents.get(network))
+            .filter(|_| !desired.absent && !desired.incomplete);
         NetworkPlan {
             firewall_before: self.firewall(&self.devices),
             firewall_after: self.firewall(&rest),

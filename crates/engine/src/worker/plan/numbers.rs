@@ -1,9 +1,12 @@
 //! Ports and routing tables: what a host gives out. It refuses to move a number that is in use.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::RangeInclusive,
+};
 
 use crate::{
-    DeviceId, NetworkName,
+    DeviceId, LinkId, NetworkName,
     worker::{Desired, Host, Recorded, Settings},
 };
 
@@ -11,22 +14,24 @@ pub(super) struct Numbers<'a> {
     settings: &'a Settings,
     tables: BTreeMap<NetworkName, u32>,
     claimed: BTreeSet<u32>,
-    recorded_ports: BTreeMap<DeviceId, u16>,
+    recorded: &'a Recorded,
     used_ports: BTreeSet<u16>,
+    /// Ports that were not looked at yet.
+    spare_ports: RangeInclusive<u16>,
     given_ports: BTreeMap<DeviceId, Option<u16>>,
 }
 
 impl<'a> Numbers<'a> {
-    pub(super) fn new(desired: &'a Desired, recorded: &Recorded, host: &Host) -> Self {
-        let recorded_ports: BTreeMap<DeviceId, u16> =
-            recorded.links.iter().map(|(id, link)| (id.device(), link.listen_port)).collect();
-        let used_ports = host.used_ports.iter().chain(recorded_ports.values()).copied().collect();
+    pub(super) fn new(desired: &'a Desired, recorded: &'a Recorded, host: &Host) -> Self {
+        let recorded_ports = recorded.links.values().map(|link| link.listen_port);
+        let used_ports = host.used_ports.iter().copied().chain(recorded_ports).collect();
         let mut numbers = Self {
             settings: &desired.settings,
             tables: BTreeMap::new(),
             claimed: BTreeSet::new(),
-            recorded_ports,
+            recorded,
             used_ports,
+            spare_ports: desired.settings.ports.clone(),
             given_ports: BTreeMap::new(),
         };
         numbers.recognise_tables(host);
@@ -85,12 +90,25 @@ impl<'a> Numbers<'a> {
         if let Some(given) = self.given_ports.get(device) {
             return *given;
         }
-        let recorded = self.recorded_ports.get(device).filter(|port| !host.used_ports.contains(port));
-        let port = recorded
-            .copied()
-            .or_else(|| self.settings.ports.clone().find(|port| !self.used_ports.contains(port)));
+        let recorded = self.recorded_port(device).filter(|port| !host.used_ports.contains(port));
+        let port = recorded.or_else(|| self.spare_ports.find(|port| !self.used_ports.contains(port)));
         self.used_ports.extend(port);
         self.given_ports.insert(device.clone(), port);
         port
+    }
+
+    fn recorded_port(&self, device: &DeviceId) -> Option<u16> {
+        let DeviceId { network, role, peer } = device;
+        let link = match peer {
+            Some(peer) => {
+                let id = LinkId { network: network.clone(), peer: peer.clone(), role: *role };
+                self.recorded.links.get(&id)
+            }
+            None => {
+                let mut links = self.recorded.links.iter();
+                links.find(|(id, _)| id.role == *role && id.network == *network).map(|(_, link)| link)
+            }
+        };
+        link.map(|link| link.listen_port)
     }
 }

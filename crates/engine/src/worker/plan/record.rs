@@ -1,34 +1,50 @@
 //! What the local store should hold of an intent and of each link. It refuses to rewrite what means the same.
 
-use std::collections::BTreeMap;
-
 use crate::{
     DeviceName, LinkId, LinkRole, LinkState, Now, OnTimeout, Reason,
     worker::{
         AppliedIntent, Evidence, LinkStatus, RecordedLink, WantedLink,
-        links::{Key, Links, Row},
+        links::{Links, Row},
     },
 };
 
-/// The intent with the moments since when each link is wanted: known ones stay, new ones begin now.
-pub(super) fn intent(links: &Links<'_>) -> Option<AppliedIntent> {
-    let mut applied = links.desired.applied.clone()?;
-    let wanted = links.rows.iter().filter(|(_, row)| row.is_wanted());
-    applied.wanted_since =
-        wanted.map(|(key, _)| (key.clone(), links.wanted_since(key).clone())).collect::<BTreeMap<_, _>>();
-    Some(applied)
+/// The intent with the moments since when each link is wanted: known ones stay, new ones begin now. `None`: it is recorded
+/// like that.
+pub(super) fn intent(links: &Links<'_>, recorded: Option<&AppliedIntent>) -> Option<AppliedIntent> {
+    let applied = links.desired.applied.as_ref()?;
+    let wanted = || links.rows.iter().filter(|row| row.is_wanted());
+    let same = recorded.is_some_and(|recorded| {
+        let AppliedIntent { intent, uid, generation, own_subnets, own_host, wanted_since } = recorded;
+        let since = wanted_since.iter().map(|((peer, role), since)| ((peer, *role), since));
+        (generation, uid, own_subnets, own_host)
+            == (&applied.generation, &applied.uid, &applied.own_subnets, &applied.own_host)
+            && since.eq(wanted().map(|row| (row.key, links.wanted_since(row))))
+            && *intent == applied.intent
+    });
+    let since = wanted().map(|row| ((row.key.0.clone(), row.role()), links.wanted_since(row).clone()));
+    (!same).then(|| AppliedIntent {
+        intent: applied.intent.clone(),
+        uid: applied.uid.clone(),
+        generation: applied.generation,
+        own_subnets: applied.own_subnets.clone(),
+        own_host: applied.own_host.clone(),
+        wanted_since: since.collect(),
+    })
 }
 
-/// The record of a wanted link.
+/// The record of a wanted link. `None`: it is recorded like that.
 pub(super) fn wanted(
     links: &Links<'_>,
-    key: &Key,
     row: &Row<'_>,
     link: &WantedLink,
-    device: DeviceName,
-    listen_port: u16,
+    device: &DeviceName,
+    port: u16,
     now: &Now,
-) -> RecordedLink {
+) -> Option<RecordedLink> {
+    let status = LinkStatus { unwanted_since: None, ..status(links, row, port, now) };
+    if row.recorded.is_some_and(|recorded| is_recorded(recorded, link, device, port, &status)) {
+        return None;
+    }
     let WantedLink {
         peer_uid,
         public_key,
@@ -38,30 +54,59 @@ pub(super) fn wanted(
         probe,
         endpoint,
         keepalive,
-    } = link;
+    } = link.clone();
     let generation = links.desired.applied.as_ref().map_or(0, |applied| applied.generation);
-    RecordedLink {
-        id: links.id(key),
-        peer_uid: peer_uid.clone(),
-        device,
-        listen_port,
-        public_key: *public_key,
-        key_generation: *key_generation,
-        allowed_ips: allowed_ips.clone(),
-        prefixes: prefixes.clone(),
-        probe: *probe,
-        endpoint: endpoint.clone(),
-        keepalive: *keepalive,
+    Some(RecordedLink {
+        id: links.id(row.key),
+        peer_uid,
+        device: device.clone(),
+        listen_port: port,
+        public_key,
+        key_generation,
+        allowed_ips,
+        prefixes,
+        probe,
+        endpoint,
+        keepalive,
         intent_generation: row.recorded.map_or(generation, |recorded| recorded.intent_generation),
-        status: LinkStatus { unwanted_since: None, ..status(links, key, row, listen_port, now) },
-    }
+        status,
+    })
+}
+
+/// Whether a record says what is wanted.
+fn is_recorded(
+    recorded: &RecordedLink,
+    link: &WantedLink,
+    device: &DeviceName,
+    port: u16,
+    status: &LinkStatus,
+) -> bool {
+    let RecordedLink {
+        id: _,
+        peer_uid,
+        device: on_device,
+        listen_port,
+        public_key,
+        key_generation,
+        allowed_ips,
+        prefixes,
+        probe,
+        endpoint,
+        keepalive,
+        intent_generation: _,
+        status: last,
+    } = recorded;
+    (public_key, key_generation, keepalive) == (&link.public_key, &link.key_generation, &link.keepalive)
+        && (*listen_port, on_device, last) == (port, device, status)
+        && (allowed_ips, prefixes, probe) == (&link.allowed_ips, &link.prefixes, &link.probe)
+        && (endpoint, peer_uid) == (&link.endpoint, &link.peer_uid)
 }
 
 /// The record of a link that no intent wants: taken on from the device if there is none yet. `None`: nothing to hold.
-pub(super) fn unwanted(links: &Links<'_>, key: &Key, row: &Row<'_>, now: &Now) -> Option<RecordedLink> {
+pub(super) fn unwanted(links: &Links<'_>, row: &Row<'_>, now: &Now) -> Option<RecordedLink> {
     let base = match row.recorded {
         Some(recorded) => recorded.clone(),
-        None => adopted(links.id(key), row, now)?,
+        None => adopted(links.id(row.key), row, now)?,
     };
     let unwanted_since =
         Some(match row.recorded.and_then(|recorded| recorded.status.unwanted_since.as_ref()) {
@@ -69,7 +114,7 @@ pub(super) fn unwanted(links: &Links<'_>, key: &Key, row: &Row<'_>, now: &Now) -
             Some(_) | None => now.boot.clone(),
         });
     let port = base.listen_port;
-    Some(RecordedLink { status: LinkStatus { unwanted_since, ..status(links, key, row, port, now) }, ..base })
+    Some(RecordedLink { status: LinkStatus { unwanted_since, ..status(links, row, port, now) }, ..base })
 }
 
 fn adopted(id: LinkId, row: &Row<'_>, now: &Now) -> Option<RecordedLink> {
@@ -100,7 +145,7 @@ fn adopted(id: LinkId, row: &Row<'_>, now: &Now) -> Option<RecordedLink> {
 }
 
 /// State, reason and words. Without evidence (a restart) what was said last stays said.
-fn status(links: &Links<'_>, key: &Key, row: &Row<'_>, port: u16, now: &Now) -> LinkStatus {
+fn status(links: &Links<'_>, row: &Row<'_>, port: u16, now: &Now) -> LinkStatus {
     let last = row.recorded.map(|recorded| &recorded.status);
     let state = match row.evidence {
         Some(Evidence::Connected { .. }) => LinkState::Connected,
@@ -137,7 +182,7 @@ fn status(links: &Links<'_>, key: &Key, row: &Row<'_>, port: u16, now: &Now) -> 
             }
         }
     };
-    let message = message(links, key, row, reason, port);
+    let message = message(links, row, reason, port);
     let same = last.filter(|last| last.state == state && last.reason == reason);
     LinkStatus {
         state,
@@ -149,10 +194,13 @@ fn status(links: &Links<'_>, key: &Key, row: &Row<'_>, port: u16, now: &Now) -> 
     }
 }
 
-fn message(links: &Links<'_>, key: &Key, row: &Row<'_>, reason: Reason, port: u16) -> String {
-    let peer = &key.0;
+fn message(links: &Links<'_>, row: &Row<'_>, reason: Reason, port: u16) -> String {
+    if reason == Reason::ProbeAnswered {
+        return String::new();
+    }
+    let (peer, role) = row.key;
     let endpoint = row.wanted.and_then(|link| link.endpoint.as_ref());
-    let path = match (key.1, endpoint) {
+    let path = match (role, endpoint) {
         (LinkRole::Downlink, _) => format!("{peer} dials this host at UDP port {port}"),
         (_, Some(endpoint)) => format!("this host dials {peer} at {endpoint} over UDP"),
         (_, None) => format!("{peer} has published no endpoint yet, or can only dial itself"),
@@ -168,9 +216,9 @@ fn message(links: &Links<'_>, key: &Key, row: &Row<'_>, reason: Reason, port: u1
         Reason::EndpointUnresolved => {
             format!("{path}, and that name does not resolve on this host: check DNS, or advertise an address")
         }
-        Reason::Unwanted | Reason::Held => match links.holders(key.1, row).as_slice() {
-            [] => "no longer wanted; goes with the next pass".to_owned(),
-            [(first, role), ..] => {
+        Reason::Unwanted | Reason::Held => match links.holders(row).next() {
+            None => "no longer wanted; goes with the next pass".to_owned(),
+            Some((first, role)) => {
                 format!("no longer wanted; stays until the {role} to {first} is connected")
             }
         },

@@ -9,27 +9,50 @@ use ipnet::IpNet;
 use crate::{
     DeviceName, LinkRole,
     firewall::NetworkFirewall,
-    worker::{Evidence, Host, PeerConfig, WantedLink, links::Row},
+    worker::{
+        Evidence, Host, PeerConfig, WantedLink,
+        links::{Links, Row},
+    },
 };
 
 use super::Planner;
 
-impl Planner<'_, '_> {
-    /// The overlay of this network: the wide prefixes, and what the links that stay reach beyond them.
-    pub(super) fn covered(&self) -> Vec<IpNet> {
-        let stay = self.links.rows.iter().filter(|(key, row)| !self.goes(key, row));
-        let prefixes = stay.flat_map(|(_, row)| row.prefixes()).copied();
-        let mut beyond: Vec<IpNet> = outside(&self.links.desired.wide, prefixes.collect());
-        beyond.extend(&self.links.desired.wide);
-        beyond.sort();
-        beyond.dedup();
-        beyond
-    }
+/// The overlay of a network: the wide prefixes, and what the links that stay reach beyond them.
+pub(super) fn covered(links: &Links<'_>) -> Vec<IpNet> {
+    let wide = &links.desired.wide;
+    let outermost = outermost(wide);
+    let stay = links.rows.iter().filter(|row| !links.goes(row));
+    let prefixes = stay.flat_map(|row| row.prefixes()).copied();
+    let mut covered: Vec<IpNet> = prefixes.filter(|prefix| !lies_in(&outermost, prefix)).collect();
+    covered.extend(wide);
+    covered.sort();
+    covered.dedup();
+    covered
+}
 
+/// Of sorted prefixes those that lie in no other.
+fn outermost(sorted: &[IpNet]) -> Vec<IpNet> {
+    let mut outermost: Vec<IpNet> = Vec::new();
+    for prefix in sorted {
+        if !outermost.last().is_some_and(|last| last.contains(prefix)) {
+            outermost.push(*prefix);
+        }
+    }
+    outermost
+}
+
+/// Whether one of `outermost`, which are sorted and disjoint, holds a prefix: only the last one before it can.
+fn lies_in(outermost: &[IpNet], prefix: &IpNet) -> bool {
+    let after = outermost.partition_point(|wide| wide <= prefix);
+    after.checked_sub(1).and_then(|last| outermost.get(last)).is_some_and(|wide| wide.contains(prefix))
+}
+
+impl Planner<'_, '_> {
     /// The MTU asked for, else what the underlay leaves after 60 bytes over IPv4 or 80 over IPv6.
-    pub(super) fn mtu(&self, role: LinkRole, row: &Row<'_>) -> u32 {
+    pub(super) fn mtu(&self, row: &Row<'_>) -> u32 {
         let asked = self.links.desired.applied.as_ref().and_then(|applied| applied.intent.tunnel.mtu);
-        let endpoint = row.wanted.and_then(|link| link.endpoint.as_ref()).filter(|_| !role.shares_device());
+        let endpoint =
+            row.wanted.and_then(|link| link.endpoint.as_ref()).filter(|_| !row.role().shares_device());
         let over_v4 = match endpoint.and_then(|endpoint| resolve(&endpoint.host, self.host)) {
             Some(address) => address.is_ipv4(),
             None => self.links.desired.underlay_is_v4,
@@ -79,7 +102,7 @@ impl Planner<'_, '_> {
             network: self.links.network.clone(),
             devices: devices.iter().cloned().collect(),
             own: desired.own.clone(),
-            wide: self.covered(),
+            wide: self.covered.clone(),
             tunnel_address: desired.tunnel_address,
             transit: desired.applied.as_ref().map(|applied| applied.intent.transit).unwrap_or_default(),
             hub_prefixes: desired.hub_prefixes.clone(),
@@ -90,20 +113,4 @@ impl Planner<'_, '_> {
 /// The address of a host name: literal, or as resolved last.
 fn resolve(name: &str, host: &Host) -> Option<IpAddr> {
     name.parse().ok().or_else(|| host.resolved.get(name).copied())
-}
-
-/// The prefixes that lie in none of `wide`, which is sorted: two sorted lists of nested or disjoint prefixes, walked
-/// side by side.
-fn outside(wide: &[IpNet], mut prefixes: Vec<IpNet>) -> Vec<IpNet> {
-    prefixes.sort();
-    let (mut ahead, mut cover) = (wide.iter().peekable(), None::<&IpNet>);
-    prefixes.retain(|prefix| {
-        while let Some(next) = ahead.next_if(|next| *next <= prefix) {
-            if !cover.is_some_and(|cover| cover.contains(next)) {
-                cover = Some(next);
-            }
-        }
-        !cover.is_some_and(|cover| cover.contains(prefix))
-    });
-    prefixes
 }
