@@ -192,3 +192,31 @@ fn any_text_is_written_so_that_it_is_read_again() {
         assert_eq!(write(&again).unwrap(), text);
     }
 }
+
+proptest::proptest! {
+    #[test]
+    fn every_text_survives(word in "\\PC*", odd in proptest::collection::vec(proptest::char::any(), 0..40)) {
+        let message: String = odd.into_iter().collect();
+        let condition = Condition {
+            type_: word.clone(),
+            status: ConditionStatus::False,
+            observed_generation: i64::MIN,
+            last_transition_time: format!("{word}\n"),
+            reason: format!(" {word}"),
+            message,
+        };
+        let text = write(&condition).unwrap();
+        let again: Condition = read(&parse(&text).unwrap()).unwrap();
+        proptest::prop_assert_eq!(again, condition);
+    }
+
+    #[test]
+    fn no_text_makes_the_reader_panic(text in "\\PC*", yaml in "[ a-c:\\-\\[\\]{},&*!|>'\"#%\n\t0-9]{0,60}") {
+        for text in [text, yaml] {
+            if let Ok(tree) = parse(&text) {
+                let _ = read::<Object<GatewayNetworkSpec>>(&tree);
+                let _ = tree.at_path("spec.members[3].x");
+            }
+        }
+    }
+}

@@ -41,8 +41,8 @@ pub(crate) async fn eventually<T, F: Future<Output = Option<T>>>(
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    match tokio::time::timeout(Duration::from_secs(10), looked).await {
+    match tokio::time::timeout(Duration::from_secs(60), looked).await {
         Ok(found) => found,
-        Err(_) => panic!("not within 10 s: {what}"),
+        Err(_) => panic!("not within a minute: {what}"),
     }
 }

@@ -116,7 +116,7 @@ pub(crate) async fn watches_wake<P: Place>(place: &P) {
         let view = store.read().await.unwrap();
         let meta = view.intents.values().next().map(|view| view.meta.clone());
         store.write_intent(&intent(Some(peers)), meta.as_ref()).await.unwrap();
-        let woken = tokio::time::timeout(std::time::Duration::from_secs(10), watch.changed()).await;
+        let woken = tokio::time::timeout(std::time::Duration::from_secs(60), watch.changed()).await;
         assert!(woken.is_ok(), "round {round}");
     }
 }

@@ -216,6 +216,24 @@ async fn a_broken_status_of_a_managed_intent_is_said_anew() {
 }
 
 #[tokio::test]
+async fn broken_facts_are_not_written_over() {
+    let sandbox = Sandbox::declared();
+    let (worker, hub) = (sandbox.worker(), name("hub-a"));
+    let facts = spanwire_engine::GatewayFacts { key_generation: 3, ..Default::default() };
+    worker.write_gateway_facts(&hub, &facts).await.unwrap();
+    sandbox.put("gateways/hub-a.status.worker.yaml", "broken: [");
+    let view = worker.read(&hub).await.unwrap();
+    assert!(
+        !view.gateways.contains_key(&hub),
+        "unknown, so that no key is made for a generation that is guessed"
+    );
+    assert_eq!(only(&view.unreadable).1, "hub-a");
+    let error = worker.write_gateway_facts(&hub, &Default::default()).await.unwrap_err();
+    assert!(matches!(error, Error::Unreadable { .. }), "{error}");
+    assert_eq!(sandbox.text("gateways/hub-a.status.worker.yaml"), "broken: [");
+}
+
+#[tokio::test]
 async fn a_missing_or_closed_directory_is_an_error_and_not_empty() {
     let sandbox = Sandbox::declared();
     let (store, worker) = (sandbox.controller(), sandbox.worker());

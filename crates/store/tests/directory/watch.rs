@@ -8,7 +8,7 @@ use spanwire_store::dir::Watch;
 use crate::sandbox::{NETWORK, Sandbox, gateway};
 
 async fn wakes(watch: &mut Watch, why: &str) {
-    let woken = tokio::time::timeout(Duration::from_secs(5), watch.changed()).await;
+    let woken = tokio::time::timeout(Duration::from_secs(60), watch.changed()).await;
     assert!(woken.is_ok(), "not woken: {why}");
 }
 

@@ -3,10 +3,10 @@
 use std::{fs, os::unix::fs::PermissionsExt as _};
 
 use spanwire_engine::{
-    NetworkStatus, WorkerStatus,
-    port::{ControllerStore, LocalStore, WorkerStore, Written},
+    Class, NetworkStatus, WorkerStatus,
+    port::{ControllerStore, Fault as _, LocalStore, WorkerStore, Written},
 };
-use spanwire_store::dir::Local;
+use spanwire_store::dir::{Error, Local};
 
 use crate::sandbox::{Sandbox, intent, link, name, record};
 
@@ -93,4 +93,19 @@ async fn a_full_or_closed_disk_leaves_the_old_content() {
     assert!(!left.iter().any(|name| name.to_string_lossy().starts_with(".tmp-")), "{left:?}");
     let recorded = local.read().await.unwrap();
     assert_eq!((recorded.links.len(), recorded.unreadable.len()), (1, 1));
+}
+
+/// A process that was stopped while it held the lock must not stop the others for ever.
+#[tokio::test]
+async fn a_lock_that_nobody_lets_go_of_is_an_error_and_not_a_hang() {
+    let sandbox = Sandbox::declared();
+    let store = sandbox.controller();
+    store.read().await.unwrap();
+    let holder = fs::File::open(sandbox.path(".lock")).unwrap();
+    holder.lock().unwrap();
+    let error = store.read().await.unwrap_err();
+    assert!(matches!(error, Error::LockHeld { seconds: 5, .. }), "{error}");
+    assert_eq!(error.class(), Class::Retry);
+    drop(holder);
+    store.read().await.unwrap();
 }

@@ -30,6 +30,10 @@ impl Inner {
             Slot::Good(_) => {}
             Slot::Bad(cause) => return Err(unreadable(GATEWAYS, name.as_str(), cause)),
         }
+        if let Slot::Bad(cause) = &record.worker {
+            // The generation of the key that is published there is not known, and must not go back.
+            return Err(unreadable(GATEWAYS, name.as_str(), cause));
+        }
         let mut metadata = Metadata::named(name.as_str());
         // Facts outlive their gateway's file; the UID tells facts of an earlier one.
         metadata.uid = match &record.controller {
