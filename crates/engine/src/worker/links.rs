@@ -91,7 +91,8 @@ impl<'a> Links<'a> {
                 self.strangers.extend(strangers.map(|key| (name.clone(), *key)));
             }
         }
-        for row in self.rows.iter_mut().filter(|row| row.peer.is_none()) {
+        // What is not on its device can't work, whatever was heard before it went.
+        for row in self.rows.iter_mut().filter(|row| row.peer.is_none() && row.is_connected()) {
             row.evidence = None;
         }
     }

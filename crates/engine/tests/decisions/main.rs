@@ -5,6 +5,7 @@
 
 mod cases;
 mod kill;
+mod laws;
 mod script;
 mod scripts;
 mod world;

@@ -10,8 +10,7 @@ use crate::{
     DeviceName, LinkRole, Now, OnTimeout, PublicKey,
     firewall::NetworkFirewall,
     worker::{
-        DeviceConfig, Host, HostStep, ObservedTable, RecordStep, Recorded, RouteKind, Step, TableConfig,
-        WantedLink,
+        DeviceConfig, Host, HostStep, RecordStep, Recorded, RouteKind, Step, TableConfig, WantedLink,
         links::{Links, Row},
         routes::{self, Routes},
     },
@@ -77,7 +76,7 @@ pub(super) fn plan<'a>(
         made: BTreeMap::new(),
     };
     planner.make_links();
-    planner.set_routes(&routes, known);
+    planner.set_routes(&routes);
     planner.remove_links(report);
     planner.finish(recorded, report)
 }
@@ -128,7 +127,8 @@ impl<'a> Planner<'a, '_> {
         let record = record::wanted(&self.links, row, link, &name, port, self.now);
         let record = record.map(|record| Step::Record(RecordStep::Link(Box::new(record))));
         // A new link is recorded before it is made, a changed one after: a kill in between is seen by the next pass.
-        let (first, then) = if row.peer.is_none() { (record, None) } else { (None, record) };
+        let is_new = row.peer.is_none() || row.recorded.is_none();
+        let (first, then) = if is_new { (record, None) } else { (None, record) };
         self.constructive.extend(first);
         if !is_made {
             self.make_device(table, row, &name, port);
@@ -200,8 +200,9 @@ impl<'a> Planner<'a, '_> {
     }
 
     /// Exact routes first, then the wide one, then what is no longer asked for.
-    fn set_routes(&mut self, routes: &Routes<'a>, observed: Option<&ObservedTable>) {
+    fn set_routes(&mut self, routes: &Routes<'a>) {
         let Some(table) = self.numbers.known_table(self.links.network) else { return };
+        let observed = self.host.tables.get(&table);
         let (wanted, names) = self.wanted_routes(routes);
         let mut standing = observed.into_iter().flat_map(|table| &table.routes).peekable();
         let mut gone = Vec::new();

@@ -7,13 +7,14 @@ use std::{
 
 use crate::{
     DeviceId, LinkId, NetworkName,
-    worker::{Desired, Host, Recorded, Settings},
+    worker::{Desired, Host, ObservedTable, Recorded, Settings},
 };
 
 pub(super) struct Numbers<'a> {
     settings: &'a Settings,
     tables: BTreeMap<NetworkName, u32>,
     claimed: BTreeSet<u32>,
+    released: BTreeSet<u32>,
     recorded: &'a Recorded,
     used_ports: BTreeSet<u16>,
     /// Ports that were not looked at yet.
@@ -29,6 +30,7 @@ impl<'a> Numbers<'a> {
             settings: &desired.settings,
             tables: BTreeMap::new(),
             claimed: BTreeSet::new(),
+            released: BTreeSet::new(),
             recorded,
             used_ports,
             spare_ports: desired.settings.ports.clone(),
@@ -38,16 +40,32 @@ impl<'a> Numbers<'a> {
         numbers
     }
 
-    /// A network's table is the one to which the rules of its devices lead.
+    /// A network's table is the one to which the rules of its devices lead; where these are gone, the one that has a
+    /// route over a device of it; where the devices are gone, the one to which the rules of recorded ones still lead.
     fn recognise_tables(&mut self, host: &Host) {
-        for (id, device) in &host.devices {
-            let Some(name) = &device.name else { continue };
-            let mut tables = host.tables.iter().filter(|(_, table)| table.rules.contains(name));
-            if let Some((number, _)) = tables.next()
-                && self.claimed.insert(*number)
-            {
-                self.tables.entry(id.network.clone()).or_insert(*number);
-            }
+        let there = || {
+            let named = host.devices.iter();
+            named.filter_map(|(id, device)| Some((&id.network, device.name.as_ref()?)))
+        };
+        for (network, name) in there() {
+            self.recognise(network, host, |table| table.rules.contains(name));
+        }
+        for (network, name) in there() {
+            self.recognise(network, host, |table| table.routes.values().any(|route| route.device == *name));
+        }
+        for (id, link) in &self.recorded.links {
+            self.recognise(&id.network, host, |table| table.rules.contains(&link.device));
+        }
+    }
+
+    fn recognise(&mut self, network: &NetworkName, host: &Host, is_of: impl Fn(&ObservedTable) -> bool) {
+        if self.tables.contains_key(network) {
+            return;
+        }
+        let mut tables = host.tables.iter().filter(|(number, _)| !self.claimed.contains(number));
+        if let Some((number, _)) = tables.find(|(_, table)| is_of(table)) {
+            self.claimed.insert(*number);
+            self.tables.insert(network.clone(), *number);
         }
     }
 
@@ -72,16 +90,15 @@ impl<'a> Numbers<'a> {
         table.saturating_sub(*self.settings.tables.start())
     }
 
-    /// Frees the table of a network that has no link any more.
+    /// Lets the table of a network go that has no link any more. It is not given out again in the same plan.
     pub(super) fn release_table(&mut self, network: &NetworkName) {
-        if let Some(table) = self.tables.remove(network) {
-            self.claimed.remove(&table);
-        }
+        self.released.extend(self.tables.remove(network));
     }
 
     /// Tables of ours that no network uses.
     pub(super) fn unclaimed_tables(&self, host: &Host) -> Vec<u32> {
-        host.tables.keys().filter(|table| !self.claimed.contains(table)).copied().collect()
+        let spare = |table: &&u32| !self.claimed.contains(table) || self.released.contains(table);
+        host.tables.keys().filter(spare).copied().collect()
     }
 
     /// The port of a device that is to be made: the recorded one unless somebody else took it, else the lowest free

@@ -125,7 +125,8 @@ impl World {
         let local = &self.hosts[me];
         let plan = worker::plan(&desired, &local.recorded, &local.host, &now);
         let wrong = check::plan(&desired, &local.recorded, &local.host, &plan.steps);
-        assert!(wrong.is_empty(), "the plan of {me} is out of order: {wrong:#?}\n{:#?}", plan.steps);
+        let lines = || plan.steps.iter().map(|step| format!("{step:?}")).collect::<Vec<_>>().join("\n");
+        assert!(wrong.is_empty(), "the plan of {me} is out of order: {wrong:?}\n{}", lines());
         (desired, plan)
     }
 
