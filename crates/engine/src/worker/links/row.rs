@@ -150,7 +150,7 @@ pub(super) fn parts<'a>(
 
 /// One row a link. The sort finds the runs that are in order already and merges them.
 pub(super) fn join<'a>(mut parts: Vec<(Key<'a>, Part<'a>)>, host: &Host) -> Vec<Row<'a>> {
-    parts.sort_by(|(a, _), (b, _)| a.cmp(b));
+    parts.sort_by_key(|(key, _)| *key);
     let mut rows: Vec<Row<'a>> = Vec::new();
     for (key, part) in parts {
         match rows.last_mut().filter(|row| row.key == key) {

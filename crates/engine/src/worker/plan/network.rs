@@ -29,6 +29,9 @@ pub(super) struct NetworkPlan {
     pub(super) firewall_known: bool,
 }
 
+/// A route, and which of the devices beside it carries it.
+type NamedRoute = ((RouteKind, IpNet), usize);
+
 struct Planner<'a, 'n> {
     links: Links<'a>,
     host: &'a Host,
@@ -174,7 +177,7 @@ impl<'a> Planner<'a, '_> {
     }
 
     /// The routes that should stand, sorted, each with the place of its device in the list of names.
-    fn wanted_routes(&self, routes: &Routes<'a>) -> (Vec<((RouteKind, IpNet), usize)>, Vec<DeviceName>) {
+    fn wanted_routes(&self, routes: &Routes<'a>) -> (Vec<NamedRoute>, Vec<DeviceName>) {
         let mut names: Vec<DeviceName> = Vec::new();
         let mut last = None;
         let mut wanted = Vec::new();
