@@ -116,7 +116,7 @@ pub struct Rhythm {
 /// `spanwire controller`.
 #[derive(Debug, Clone, Args)]
 pub struct ControllerArgs {
-    /// Where networks, gateways and intents are: dir:PATH (kube[:CONTEXT] comes later)
+    /// Where networks, gateways and intents are: dir:PATH (API servers come later)
     #[arg(long, env = "SPANWIRE_CONTROL", value_name = "PLACE")]
     pub control: Place,
     /// The rhythm of the loop.
@@ -127,10 +127,10 @@ pub struct ControllerArgs {
 /// `spanwire worker`.
 #[derive(Debug, Clone, Args)]
 pub struct WorkerArgs {
-    /// Where gateways and intents are: dir:PATH (kube[:CONTEXT] comes later)
+    /// Where gateways and intents are: dir:PATH (API servers come later)
     #[arg(long, env = "SPANWIRE_CONTROL", value_name = "PLACE")]
     pub control: Place,
-    /// Where this worker keeps its records: dir:PATH (kube[:CONTEXT] comes later)
+    /// Where this worker keeps its records: dir:PATH (API servers come later)
     #[arg(long, env = "SPANWIRE_LOCAL", value_name = "PLACE")]
     pub local: Place,
     /// The gateway that this host is
