@@ -25,6 +25,7 @@ fn main() -> ExitCode {
 
 fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     let Cli { common, command } = cli;
+    keep_large_buffers_lazy();
     logging::init(common.log_format, &common.log_level)?;
     let runtime = runtime(&command).context("cannot start the runtime")?;
     let code = runtime.block_on(async {
@@ -45,3 +46,15 @@ fn runtime(command: &Command) -> std::io::Result<Runtime> {
         Command::Dataplane(_) => Builder::new_multi_thread().worker_threads(2).enable_all().build(),
     }
 }
+
+/// Each device has tens of megabytes of buffers and uses their first pages. The C library would take the second such
+/// buffer from memory that it has to clear, which makes all of it resident: with a fixed limit large ones stay mappings.
+#[cfg(target_env = "gnu")]
+fn keep_large_buffers_lazy() {
+    const LARGE: i32 = 1 << 20;
+    // SAFETY: it changes a setting of the allocator and touches no memory of ours.
+    unsafe { nix::libc::mallopt(nix::libc::M_MMAP_THRESHOLD, LARGE) };
+}
+
+#[cfg(not(target_env = "gnu"))]
+fn keep_large_buffers_lazy() {}
