@@ -64,40 +64,29 @@ fn w1_a_thousand_links_are_made_once_and_a_second_run_writes_nothing() {
     eprintln!("resident: {resident:?} bytes of dataplane and worker");
     assert!(resident.iter().sum::<u64>() <= 60 << 20, "{resident:?}");
 }
-/// A hundred networks between two hosts: a hundred links and devices each.
+
+/// Thirty networks between two hosts: thirty links and devices each.
 #[test]
-fn at_rest_a_hundred_links_cost_less_than_a_hundredth_of_a_core() {
+fn many_devices_take_little_memory() {
     if cannot() {
         return;
     }
+    const NETWORKS: u64 = 30;
     let fleet = Fleet::new();
-    for number in 0..100 {
+    for number in 0..NETWORKS {
         let text = format!(
             "apiVersion: spanwire.dev/v1alpha1\nkind: GatewayNetwork\nmetadata:\n  name: n{number}\nspec:\n  \
              topology: mesh\n  members: [hub-a, spoke-1]\n  cidr: 100.81.{number}.0/24\n"
         );
         write(&fleet.control().join(format!("gatewaynetworks/n{number}.yaml")), &text);
     }
-    fleet.declare("hub-spoke\n  hub: hub-a");
-    let controller = fleet.start_controller();
-    let workers: Vec<_> = fleet.members.iter().map(super::fleet::Member::start).collect();
-    let ready = |name: &str| {
-        let status = fleet.control().join(format!("gatewaynetworks/{name}.status.controller.yaml"));
+    let _controller = fleet.start_controller();
+    let _workers: Vec<_> = fleet.members.iter().map(crate::fleet::Member::start).collect();
+    let ready = |number| {
+        let status = fleet.control().join(format!("gatewaynetworks/n{number}.status.controller.yaml"));
         std::fs::read_to_string(status).is_ok_and(|text| text.contains("ready: 1"))
     };
-    let start = Instant::now();
-    wait_until("all networks are ready", || (0..100).all(|number| ready(&format!("n{number}"))));
-    eprintln!("ready after {:?}", start.elapsed());
-    let all: Vec<_> = workers
-        .iter()
-        .chain([&controller])
-        .chain(fleet.members.iter().map(|member| &member.dataplane))
-        .collect();
-    let spent = || all.iter().map(|process| process.usage().unwrap()).collect::<Vec<_>>();
-    std::thread::sleep(std::time::Duration::from_secs(5));
-    let before = spent();
-    std::thread::sleep(std::time::Duration::from_secs(10));
-    for (process, (before, after)) in all.iter().zip(before.iter().zip(spent())) {
-        eprintln!("{}: {before:?} {after:?}", process.program().name);
-    }
+    wait_until("all networks are ready", || (0..NETWORKS).all(ready));
+    let resident = fleet.members[0].dataplane.usage().unwrap().resident;
+    assert!(resident < (NETWORKS + 1) * (4 << 20), "{resident} bytes for {NETWORKS} devices");
 }
