@@ -1,8 +1,8 @@
 //! The pure decisions of Spanwire: from a declared topology to intents, from an intent to the steps of one host. It
 //! refuses to touch the world: time, facts and records come in as values, steps go out as values.
 //!
-//! Two functions carry the product. [`controller::plan`] turns one network into its status and one [`Intent`] per
-//! gateway, in four phases when a hub moves. [`worker::plan`] turns one intent into the steps that make a host match
+//! Two functions carry the product. [`controller::plan()`] turns one network into its status and one [`Intent`] per
+//! gateway, in four phases when a hub moves. [`worker::plan()`] turns one intent into the steps that make a host match
 //! it, always adding before it removes.
 //!
 //! ```

@@ -1,8 +1,8 @@
 //! The worker's decisions for one host: what is wanted, what is recorded, what is there, and the steps between them.
 //! It refuses to remove anything whose replacement does not stand, and to conclude anything from a failed read.
 //!
-//! [`desire`] resolves the intents of a host with the facts of the gateways, [`plan`] compares that with records and
-//! host, [`report`] says what the links are worth. All three are pure.
+//! [`desire()`] resolves the intents of a host with the facts of the gateways, [`plan()`] compares that with records and
+//! host, [`report()`] says what the links are worth. All three are pure.
 
 pub mod desired;
 pub mod links;
