@@ -10,7 +10,10 @@ use spanwire_engine::{
     BootTime, Gateway, GatewayFacts, GatewayName, Intent, LinkId, LinkRole, Listener, Meta, NetworkName, Now,
     PublicKey, Role, Stored, Topology, Uid, WorkerStatus,
     port::WorkerView,
-    worker::{self, Desired, Evidence, Host, Recorded, Settings, Situation, Step},
+    worker::{
+        self, Desired, Evidence, Host, HostStep, ObservedPeer, PeerConfig, Recorded, Settings, Situation,
+        Step,
+    },
 };
 use spanwire_testkit::twin;
 
@@ -103,6 +106,17 @@ fn desire(view: &WorkerView, local: &Local) -> Desired {
     })
 }
 
+/// The twin looks at all other peers of the device for each new one; no two have a prefix in common here.
+fn peer(host: &mut Host, config: &PeerConfig) {
+    let device = host.devices.values_mut().find(|device| device.name.as_ref() == Some(&config.device));
+    let peer = ObservedPeer {
+        allowed_ips: config.allowed_ips.iter().copied().collect(),
+        endpoint: config.endpoint,
+        keepalive: config.keepalive,
+    };
+    device.expect("it was made before").peers.insert(config.public_key, peer);
+}
+
 /// Records and host when nothing is left to do, all links connected.
 fn at_rest(view: &WorkerView) -> Local {
     let mut local = Local { recorded: Recorded::default(), host: Host::default() };
@@ -115,6 +129,7 @@ fn at_rest(view: &WorkerView) -> Local {
         for step in &plan.steps {
             match step {
                 Step::Record(step) => twin::apply_to_records(&mut local.recorded, step),
+                Step::Host(HostStep::Peer(config)) => peer(&mut local.host, config),
                 Step::Host(step) => twin::apply_to_host(&mut local.host, step, key(0)).expect("a good step"),
             }
         }
