@@ -167,6 +167,20 @@ pub struct Condition {
     pub last_transition: String,
 }
 
+impl Condition {
+    /// A condition whose moment of transition is not known yet.
+    pub(crate) fn new(
+        kind: &str,
+        status: ConditionStatus,
+        reason: &str,
+        message: String,
+        observed_generation: i64,
+    ) -> Self {
+        let (kind, reason) = (kind.to_owned(), reason.to_owned());
+        Self { kind, status, reason, message, observed_generation, last_transition: String::new() }
+    }
+}
+
 /// The status of a condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ConditionStatus {

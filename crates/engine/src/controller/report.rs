@@ -16,7 +16,8 @@ use super::{
 /// The status of a network that can't be carried out: the verdict; everything else stays as it was.
 pub fn invalid(network: &NetworkView, reason: &str, now: &Now) -> NetworkStatus {
     let generation = network.meta.generation;
-    let verdict = condition("Valid", ConditionStatus::False, "InvalidSpec", reason.to_owned(), generation);
+    let verdict =
+        Condition::new("Valid", ConditionStatus::False, "InvalidSpec", reason.to_owned(), generation);
     let mut status = NetworkStatus {
         observed_generation: generation,
         state: format!("Invalid: {reason}"),
@@ -37,7 +38,7 @@ pub fn status(
 ) -> NetworkStatus {
     let generation = context.network.meta.generation;
     let count = Count::new(context, &outcome.stage);
-    let valid = condition(
+    let valid = Condition::new(
         "Valid",
         ConditionStatus::True,
         "Valid",
@@ -186,7 +187,7 @@ fn converged(outcome: &Outcome, count: &Count, waits: &[String], generation: i64
             }
         },
     };
-    condition("TopologyConverged", status, reason, message, generation)
+    Condition::new("TopologyConverged", status, reason, message, generation)
 }
 
 fn waits_of(waits: &[String], phase: &str) -> String {
@@ -223,24 +224,7 @@ fn ready(context: &Context<'_>, count: &Count, generation: i64) -> Condition {
         ),
         None => (ConditionStatus::True, "AllConnected", format!("all {desired} links ready")),
     };
-    condition("Ready", status, reason, message, generation)
-}
-
-fn condition(
-    kind: &str,
-    status: ConditionStatus,
-    reason: &str,
-    message: String,
-    generation: i64,
-) -> Condition {
-    Condition {
-        kind: kind.to_owned(),
-        status,
-        reason: reason.to_owned(),
-        message,
-        observed_generation: generation,
-        last_transition: String::new(),
-    }
+    Condition::new("Ready", status, reason, message, generation)
 }
 
 fn keep_transitions(conditions: Vec<Condition>, before: &[Condition], now: &Now) -> Vec<Condition> {

@@ -141,7 +141,7 @@ fn status(
     let mut conditions = vec![ready];
     if desired.restored {
         let message = "the intent's generation went back and a consistent read confirmed it".to_owned();
-        conditions.push(condition(
+        conditions.push(Condition::new(
             "ControlClusterRestored",
             ConditionStatus::True,
             "GenerationWentBack",
@@ -181,22 +181,5 @@ fn ready_condition(summary: &Summary, failing: Option<&PeerStatus>, generation: 
             (ConditionStatus::False, row.reason.as_str(), message)
         }
     };
-    condition("Ready", status, reason, message, generation)
-}
-
-fn condition(
-    kind: &str,
-    status: ConditionStatus,
-    reason: &str,
-    message: String,
-    generation: i64,
-) -> Condition {
-    Condition {
-        kind: kind.to_owned(),
-        status,
-        reason: reason.to_owned(),
-        message,
-        observed_generation: generation,
-        last_transition: String::new(),
-    }
+    Condition::new("Ready", status, reason, message, generation)
 }
