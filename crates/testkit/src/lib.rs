@@ -15,6 +15,8 @@
 //! ```
 #![warn(missing_docs)]
 
+#[cfg(feature = "control-plane")]
+pub mod control_plane;
 pub mod lab;
 pub mod model;
 pub mod prober;
