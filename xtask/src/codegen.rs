@@ -14,7 +14,10 @@ pub(crate) struct CodegenArgs {
     check: bool,
 }
 
+/// Folders that hold generated files alone.
 const CRDS: &str = "charts/spanwire/crds";
+const ROLES: &str = "charts/spanwire/rbac";
+const REFERENCE: &str = "docs/api.md";
 
 /// Writes or checks all generated files.
 pub(crate) fn run(args: &CodegenArgs) -> Result<ExitCode> {
@@ -32,28 +35,43 @@ pub(crate) fn run(args: &CodegenArgs) -> Result<ExitCode> {
 
 /// What differs from the generated content; with `write` it is brought up to date.
 pub(crate) fn differences(write: bool) -> Result<Vec<String>> {
-    let folder = place::root().join(CRDS);
-    let wanted: BTreeMap<PathBuf, String> = spanwire_api::crds()
-        .context("generating the CRDs")?
-        .into_iter()
-        .map(|(name, yaml)| (folder.join(name), yaml))
-        .collect();
+    let wanted = wanted()?;
     let mut findings = Vec::new();
-    if write {
-        fs::create_dir_all(&folder).with_context(|| format!("making {CRDS}"))?;
-    }
     for (path, content) in &wanted {
         if fs::read_to_string(path).ok().as_ref() == Some(content) {
             continue;
         }
         if write {
+            let folder = path.parent().context("every generated file stands in a folder")?;
+            fs::create_dir_all(folder).with_context(|| format!("making {}", place::short(folder)))?;
             fs::write(path, content).with_context(|| format!("writing {}", place::short(path)))?;
         }
         let verb = if write { "written" } else { "differs from the kinds in crates/api" };
         findings.push(format!("{}: {verb}", place::short(path)));
     }
-    for entry in fs::read_dir(&folder).into_iter().flatten() {
-        let path = entry.with_context(|| format!("listing {CRDS}"))?.path();
+    for folder in [CRDS, ROLES] {
+        findings.extend(leftovers(folder, &wanted, write)?);
+    }
+    Ok(findings)
+}
+
+/// Every generated file with its content.
+fn wanted() -> Result<BTreeMap<PathBuf, String>> {
+    let crds = spanwire_api::crds().context("generating the CRDs")?;
+    let roles = spanwire_api::rbac::manifests().context("generating the roles")?;
+    let within = |folder: &str, files: Vec<(String, String)>| {
+        let folder = place::root().join(folder);
+        files.into_iter().map(move |(name, text)| (folder.join(name), text))
+    };
+    let reference = (place::root().join(REFERENCE), spanwire_api::reference());
+    Ok(within(CRDS, crds).chain(within(ROLES, roles)).chain([reference]).collect())
+}
+
+/// What is no longer generated.
+fn leftovers(folder: &str, wanted: &BTreeMap<PathBuf, String>, write: bool) -> Result<Vec<String>> {
+    let mut findings = Vec::new();
+    for entry in fs::read_dir(place::root().join(folder)).into_iter().flatten() {
+        let path = entry.with_context(|| format!("listing {folder}"))?.path();
         if wanted.contains_key(&path) {
             continue;
         }

@@ -2,6 +2,7 @@
 
 mod bench;
 mod codegen;
+mod control_plane;
 mod demo;
 mod e2e;
 mod model;
@@ -19,6 +20,7 @@ const EXAMPLES: &str = "\
 Where to begin:
   cargo xtask demo             four hosts on this machine, a hub change, every packet counted
   cargo xtask test             everything that has to hold before a change is handed in
+  cargo xtask control-plane up a real API server on this machine, with our CRDs, for kubectl
   cargo xtask codegen          after a change of a kind in crates/api
   cargo xtask tidy             the rules of this repository that a machine can check, in a second";
 
@@ -39,8 +41,11 @@ enum Chore {
     Test(test::TestArgs),
     /// Checks crate edges, file sizes, names, first lines, orphaned files and forbidden words
     Tidy,
-    /// Writes the generated files: the CRDs under charts/spanwire/crds
+    /// Writes the generated files: CRDs and roles under charts/spanwire, and docs/api.md
     Codegen(codegen::CodegenArgs),
+    /// Starts and ends real API servers on this machine for hand work: up, down, kubeconfig, build
+    #[command(disable_help_flag = true)]
+    ControlPlane(control_plane::ControlPlaneArgs),
     /// Measures: the engine's plan, and the throughput of a tunnel
     Bench(bench::BenchArgs),
     /// Checks the engine against every interleaving at sizes that take too long for the test run
@@ -56,6 +61,7 @@ fn main() -> ExitCode {
         Chore::Test(args) => test::run(&args),
         Chore::Tidy => tidy::run(),
         Chore::Codegen(args) => codegen::run(&args),
+        Chore::ControlPlane(args) => control_plane::run(&args),
         Chore::Bench(args) => bench::run(&args),
         Chore::Model(args) => model::run(&args),
         Chore::E2e(args) => e2e::run(&args),

@@ -7,7 +7,7 @@ use std::process::{Command, ExitCode};
 use anyhow::Result;
 
 use crate::{
-    codegen, place,
+    codegen, control_plane, place,
     step::Steps,
     tidy,
     tools::{self, Namespaces},
@@ -21,7 +21,7 @@ pub(crate) struct TestArgs {
     verbose: bool,
 }
 
-const STEPS: usize = 9;
+const STEPS: usize = 10;
 
 /// Runs all steps; the exit code is 0 if none failed.
 pub(crate) fn run(args: &TestArgs) -> Result<ExitCode> {
@@ -47,13 +47,16 @@ fn tests(steps: &mut Steps) -> Result<()> {
     let arguments = ["test", "--workspace", "--all-features", "--no-fail-fast"];
     // Compiling may need the network, which a namespace does not have.
     steps.command("building tests", place::cargo(&arguments).arg("--no-run"));
+    control_plane::provide(steps)?;
     let name = "tests";
     match tools::namespaces() {
         Namespaces::Plainly => steps.command(name, &mut place::cargo(&arguments)),
         Namespaces::AsUser => {
             let cargo = place::cargo(&arguments);
             let mut inside = Command::new("unshare");
-            inside.args(tools::USER_NAMESPACE).arg(cargo.get_program()).args(cargo.get_args());
+            // A new namespace has its loopback down, on which the API servers of tests listen.
+            inside.args(tools::USER_NAMESPACE).args(["sh", "-c", "ip link set lo up && exec \"$0\" \"$@\""]);
+            inside.arg(cargo.get_program()).args(cargo.get_args());
             inside.arg("--offline").current_dir(place::root());
             steps.command(name, &mut inside);
         }

@@ -16,11 +16,13 @@ use crate::{Duration, Kind, LinkRole, NoStatus, WorkerSliceConfigSpec};
         version = "v1alpha1",
         kind = "AppliedIntent",
         plural = "appliedintents",
+        shortname = "ai",
         namespaced,
         derive = "PartialEq",
         status = "NoStatus",
         category = "spanwire",
         doc = "The intent that this worker applied last, named like its network",
+        printcolumn(name = "Gateway", type_ = "string", json_path = ".spec.intent.gateway"),
         printcolumn(name = "Generation", type_ = "integer", json_path = ".spec.generation"),
         printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
     )

@@ -1,5 +1,5 @@
-//! `Gateway`: the attachment point of one worker cluster or host. It refuses to judge subnets and keys: a bad one is
-//! answered by name, for this gateway alone.
+//! `Gateway`: the attachment point of one worker cluster or host. It refuses to judge keys, and subnets beyond their
+//! form: a bad one is answered by name, for this gateway alone.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,11 +16,18 @@ use crate::{Condition, Kind, LinkRole};
         version = "v1alpha1",
         kind = "Gateway",
         plural = "gateways",
+        shortname = "sgw",
         namespaced,
         derive = "PartialEq",
         status = "GatewayStatus",
         category = "spanwire",
         doc = "The attachment point of one worker cluster or host, named like it",
+        printcolumn(
+            name = "Subnets",
+            type_ = "string",
+            json_path = ".spec.subnets",
+            description = "Prefixes behind it"
+        ),
         printcolumn(
             name = "Endpoint",
             type_ = "string",
@@ -33,13 +40,38 @@ use crate::{Condition, Kind, LinkRole};
             json_path = ".status.backend",
             description = "WireGuard implementation in use"
         ),
+        printcolumn(
+            name = "Ready",
+            type_ = "string",
+            json_path = ".status.conditions[?(@.type==\"Ready\")].status",
+            description = "Whether its worker could do everything that was asked"
+        ),
+        printcolumn(
+            name = "Networks",
+            type_ = "string",
+            json_path = ".status.networks[*].name",
+            priority = 1,
+            description = "Networks that it is in"
+        ),
+        printcolumn(
+            name = "Maintenance",
+            type_ = "boolean",
+            json_path = ".spec.maintenance",
+            priority = 1,
+            description = "Whether it is drained"
+        ),
         printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
     )
 )]
 #[serde(rename_all = "camelCase")]
 pub struct GatewaySpec {
     /// Prefixes reachable behind the gateway, IPv4 and IPv6, without host bits.
-    #[schemars(length(min = 1, max = 64), inner(length(max = 43)))]
+    #[schemars(
+        length(min = 1, max = 64),
+        inner(length(max = 43)),
+        extend("x-kubernetes-list-type" = "atomic"),
+        transform = crate::rules::each_cidr
+    )]
     pub subnets: Vec<String>,
     /// What others dial. Absent: what the worker finds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -58,11 +90,11 @@ pub struct Advertise {
     pub dial_only: bool,
     /// DNS name or address instead of the one the worker finds.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1, max = 253))]
+    #[schemars(length(min = 1, max = 253), transform = crate::rules::host)]
     pub host: Option<String>,
     /// Ports instead of the worker's own, as a port forwarding in front of it gives them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 1024))]
+    #[schemars(length(max = 1024), extend("x-kubernetes-list-type" = "atomic"))]
     pub ports: Vec<ListenerPort>,
 }
 
@@ -74,7 +106,7 @@ pub struct ListenerPort {
     #[schemars(length(min = 1, max = 63), regex(pattern = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"))]
     pub network: String,
     /// The role that this end plays: downlink, mesh or trunk.
-    #[schemars(extend("enum" = ["downlink", "mesh", "trunk"]))]
+    #[schemars(schema_with = "crate::rules::listener_role")]
     pub role: LinkRole,
     /// The peer, for a trunk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -100,7 +132,8 @@ pub struct GatewayStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 253))]
     pub endpoint: Option<String>,
-    /// Ports on which the worker listens.
+    /// Ports on which the worker listens. One writer replaces them all: `peer` stands in trunks alone, so no set of
+    /// fields could be the key of an entry.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 4096), extend("x-kubernetes-list-type" = "atomic"))]
     pub listeners: Vec<ListenerPort>,

@@ -23,10 +23,33 @@ use crate::{BootMoment, Condition, Duration, HubChange, Kind, Transit, Tunnel};
         category = "spanwire",
         doc = "A set of gateways that share a topology",
         printcolumn(name = "Topology", type_ = "string", json_path = ".spec.topology"),
-        printcolumn(name = "Hub", type_ = "string", json_path = ".status.activeHub"),
+        printcolumn(
+            name = "Hub",
+            type_ = "string",
+            json_path = ".status.activeHub",
+            description = "First of the published hubs; the declared one is `.spec.hub`"
+        ),
         printcolumn(name = "State", type_ = "string", json_path = ".status.state"),
-        printcolumn(name = "Ready", type_ = "integer", json_path = ".status.edges.ready"),
-        printcolumn(name = "Desired", type_ = "integer", json_path = ".status.edges.desired"),
+        printcolumn(
+            name = "Ready",
+            type_ = "integer",
+            json_path = ".status.edges.ready",
+            description = "Links that are connected at both ends"
+        ),
+        printcolumn(
+            name = "Desired",
+            type_ = "integer",
+            json_path = ".status.edges.desired",
+            description = "Links that should be there"
+        ),
+        printcolumn(
+            name = "Phase",
+            type_ = "string",
+            json_path = ".status.change.phase",
+            priority = 1,
+            description = "Where a running change is"
+        ),
+        printcolumn(name = "CIDR", type_ = "string", json_path = ".spec.cidr", priority = 1),
         printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
     )
 )]
@@ -41,20 +64,14 @@ pub struct GatewayNetworkSpec {
     pub hub: Option<String>,
     /// Hubs that are kept connected and take over by themselves, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 16), inner(length(max = 63)))]
+    #[schemars(length(max = 16), inner(length(max = 63)), extend("x-kubernetes-list-type" = "atomic"))]
     pub standby_hubs: Vec<String>,
-    /// Names of the member gateways.
+    /// Names of the member gateways. A set: with server-side apply several people may add one each.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 1024), inner(length(max = 63)))]
+    #[schemars(length(max = 1024), inner(length(max = 63)), extend("x-kubernetes-list-type" = "set"))]
     pub members: Vec<String>,
-    /// Tunnel addresses are taken from this prefix.
-    #[schemars(
-        length(max = 43),
-        extend("x-kubernetes-validations" = [{
-            "rule": "self == oldSelf",
-            "message": "cidr cannot be changed: make a new GatewayNetwork with the other cidr",
-        }])
-    )]
+    /// Tunnel addresses are taken from this prefix. It cannot be changed.
+    #[schemars(length(max = 43), transform = crate::rules::lasting_cidr)]
     pub cidr: String,
     /// Whether spokes reach each other through the hub.
     pub transit: Transit,
@@ -108,7 +125,7 @@ pub struct PublishedTopology {
     pub topology: String,
     /// Hubs, the active one first; empty for a mesh.
     #[serde(default)]
-    #[schemars(length(max = 1024))]
+    #[schemars(length(max = 1024), extend("x-kubernetes-list-type" = "atomic"))]
     pub hubs: Vec<String>,
 }
 

@@ -26,6 +26,11 @@ mod gateway;
 mod gateway_network;
 mod moment;
 mod object;
+#[cfg(feature = "kube")]
+pub mod rbac;
+#[cfg(feature = "kube")]
+mod reference;
+mod rules;
 mod settings;
 mod tunnel_link;
 mod worker_slice_config;
@@ -41,6 +46,8 @@ pub use gateway_network::{
 };
 pub use moment::BootMoment;
 pub use object::{API_VERSION, GROUP, Kind, Metadata, NoStatus, Object, VERSION};
+#[cfg(feature = "kube")]
+pub use reference::reference;
 pub use settings::{
     HubChange, LinkRole, LinkState, OnTimeout, Role, RouteState, Transit, Tunnel, TunnelMode,
 };

@@ -21,11 +21,13 @@ use crate::{BootMoment, Duration, Kind, LinkRole, LinkState};
         status = "TunnelLinkStatus",
         category = "spanwire",
         doc = "A link that this worker has taken on, named <network>.<peer>.<role>",
+        printcolumn(name = "Network", type_ = "string", json_path = ".spec.network"),
         printcolumn(name = "Peer", type_ = "string", json_path = ".spec.peer"),
         printcolumn(name = "Role", type_ = "string", json_path = ".spec.role"),
         printcolumn(name = "State", type_ = "string", json_path = ".status.state"),
         printcolumn(name = "Reason", type_ = "string", json_path = ".status.reason"),
         printcolumn(name = "Device", type_ = "string", json_path = ".spec.device"),
+        printcolumn(name = "Endpoint", type_ = "string", json_path = ".spec.endpoint", priority = 1),
         printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
     )
 )]

@@ -22,9 +22,22 @@ use crate::{Condition, HubChange, Kind, LinkRole, LinkState, Role, RouteState, T
         status = "WorkerSliceConfigStatus",
         category = "spanwire",
         doc = "What one worker should be connected to in one network, named <network>.<gateway>",
-        printcolumn(name = "Role", type_ = "string", json_path = ".status.role"),
+        printcolumn(name = "Topology", type_ = "string", json_path = ".spec.topology"),
+        printcolumn(
+            name = "Role",
+            type_ = "string",
+            json_path = ".status.role",
+            description = "The role that is applied"
+        ),
         printcolumn(name = "Ready", type_ = "integer", json_path = ".status.summary.readyPeers"),
         printcolumn(name = "Desired", type_ = "integer", json_path = ".status.summary.desiredPeers"),
+        printcolumn(
+            name = "Reason",
+            type_ = "string",
+            json_path = ".status.conditions[?(@.type==\"Ready\")].reason",
+            description = "Why it is ready or not"
+        ),
+        printcolumn(name = "Peers", type_ = "string", json_path = ".spec.peers", priority = 1),
         printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
     )
 )]
@@ -47,6 +60,7 @@ pub struct WorkerSliceConfigSpec {
     pub topology: Option<String>,
     /// The role that the worker plays. Absent: hub if it is in `hubs`, else spoke.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "crate::rules::optional_role")]
     pub role: Option<Role>,
     /// Hubs, the active one first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -69,10 +83,11 @@ pub struct WorkerSliceConfigSpec {
     pub members: Vec<String>,
     /// The worker's own address in the network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 39))]
+    #[schemars(length(max = 39), transform = crate::rules::address)]
     pub tunnel_address: Option<String>,
     /// The network's cidr and the subnets of all its members.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    // No rule a prefix: a controller writes thousands in one object, and each rule costs the server some 15 µs a prefix.
     #[schemars(length(max = 65536), inner(length(max = 43)), extend("x-kubernetes-list-type" = "atomic"))]
     pub wide_cidrs: Vec<String>,
     /// Whether spokes reach each other through the hub.
@@ -94,8 +109,10 @@ pub struct WorkerSliceConfigStatus {
     pub observed_generation: i64,
     /// The role that is applied.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "crate::rules::optional_role")]
     pub role: Option<Role>,
-    /// One row a link, and one a peer that could not become one.
+    /// One row a link, and one a peer that could not become one. One writer replaces them all: such a peer has no role,
+    /// so no set of fields could be the key of a row.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 4096), extend("x-kubernetes-list-type" = "atomic"))]
     pub peer_statuses: Vec<PeerStatus>,
@@ -118,6 +135,7 @@ pub struct PeerStatus {
     pub peer: String,
     /// The role of the link; absent: the peer could not become a link.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "crate::rules::optional_link_role")]
     pub role: Option<LinkRole>,
     /// Whether it works.
     pub state: LinkState,

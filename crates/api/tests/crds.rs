@@ -34,6 +34,17 @@ fn checked_in_files_are_current() {
 }
 
 #[test]
+fn checked_in_roles_and_the_reference_are_current() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let roles = spanwire_api::rbac::manifests().unwrap().into_iter();
+    let roles = roles.map(|(file, text)| (format!("charts/spanwire/rbac/{file}"), text));
+    for (file, text) in roles.chain([("docs/api.md".to_owned(), spanwire_api::reference())]) {
+        let checked_in = std::fs::read_to_string(root.join(&file)).unwrap();
+        assert!(checked_in == text, "{file} is stale: run cargo xtask codegen");
+    }
+}
+
+#[test]
 fn defaults_obey_their_schema_and_only_known_formats_are_named() {
     for (file, crd) in generated() {
         walk("", root(&crd), &mut |path, schema| {
@@ -46,8 +57,25 @@ fn defaults_obey_their_schema_and_only_known_formats_are_named() {
                 let words = schema["enum"].as_array();
                 assert!(words.is_none_or(|words| words.contains(&schema["default"])), "{at}");
             }
+            let words: Vec<_> = schema["enum"].as_array().into_iter().flatten().collect();
+            let different: std::collections::BTreeSet<_> = words.iter().map(ToString::to_string).collect();
+            assert_eq!(words.len(), different.len(), "{at}: a word twice in {words:?}");
             if let Some(list) = schema["default"].as_array() {
                 assert!(list.len() as u64 >= schema["minItems"].as_u64().unwrap_or(0), "{at}");
+            }
+        });
+    }
+}
+
+#[test]
+fn every_field_is_described_and_every_list_is_bounded_and_says_how_it_is_merged() {
+    for (file, crd) in generated() {
+        walk("", root(&crd), &mut |path, schema| {
+            let of_items = path.ends_with("[]");
+            assert!(of_items || schema["description"].is_string(), "{file} {path}: no description");
+            if schema["type"] == "array" {
+                assert!(schema["maxItems"].is_u64(), "{file} {path}: no limit");
+                assert!(schema["x-kubernetes-list-type"].is_string(), "{file} {path}: no list type");
             }
         });
     }
@@ -82,6 +110,7 @@ fn topology_stays_open_and_peers_nullable() {
         assert!(spec["topology"]["enum"].is_null(), "{file}");
         if file == "workersliceconfigs.yaml" {
             assert_eq!(spec["peers"]["nullable"], true);
+            assert_eq!(spec["peers"]["x-kubernetes-list-type"], "atomic");
             assert!(spec["peers"]["default"].is_null(), "a default would hide that the list is absent");
         }
     }
