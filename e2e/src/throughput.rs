@@ -10,6 +10,7 @@ use anyhow::{Context as _, Result};
 use serde::Serialize;
 use spanwire_testkit::lab::{Host, Lab};
 
+use stream::Carried;
 pub use tunnel::Carrier;
 
 use crate::{Say, interrupt};
@@ -37,6 +38,10 @@ pub struct Turns {
     pub gbit_per_second: Vec<f64>,
     /// Their median.
     pub median: f64,
+    /// Processor seconds of both ends for each gigabyte, user and system, by turn. The bare path takes none.
+    pub seconds_per_gigabyte: Vec<f64>,
+    /// Their median.
+    pub median_seconds: f64,
 }
 
 /// Runs all rounds.
@@ -46,29 +51,41 @@ pub struct Turns {
 pub fn run(plan: &Plan, say: Say) -> Result<Vec<Turns>> {
     let mut carriers = vec![Carrier::Bare, Carrier::Spanwire(plan.spanwire.clone())];
     carriers.extend(plan.wireguard_go.clone().map(Carrier::WireguardGo));
-    let mut rates: Vec<Vec<f64>> = vec![Vec::new(); carriers.len()];
+    let mut carried: Vec<Vec<Carried>> = vec![Vec::new(); carriers.len()];
     for round in 1..=plan.rounds {
-        for (carrier, rates) in carriers.iter().zip(&mut rates) {
+        for (carrier, carried) in carriers.iter().zip(&mut carried) {
             interrupt::pause(Duration::ZERO)?;
-            let rate = turn(carrier, plan.turn).with_context(|| format!("a turn of {carrier}"))?;
-            say.line(format!("round {round}/{}  {:14} {rate:6.2} Gbit/s", plan.rounds, carrier.to_string()));
-            rates.push(rate);
+            let turn = turn(carrier, plan.turn).with_context(|| format!("a turn of {carrier}"))?;
+            say.line(format!(
+                "round {round}/{}  {:14} {:6.2} Gbit/s  {:6.2} CPU s/GB",
+                plan.rounds,
+                carrier.to_string(),
+                turn.gbit_per_second(),
+                turn.seconds_per_gigabyte()
+            ));
+            carried.push(turn);
         }
     }
-    let turns = carriers.iter().zip(rates).map(|(carrier, rates)| Turns {
-        carrier: carrier.to_string(),
-        median: median(&rates),
-        gbit_per_second: rates,
+    let turns = carriers.iter().zip(carried).map(|(carrier, carried)| {
+        let gbit_per_second: Vec<f64> = carried.iter().map(Carried::gbit_per_second).collect();
+        let seconds_per_gigabyte: Vec<f64> = carried.iter().map(Carried::seconds_per_gigabyte).collect();
+        Turns {
+            carrier: carrier.to_string(),
+            median: median(&gbit_per_second),
+            gbit_per_second,
+            median_seconds: median(&seconds_per_gigabyte),
+            seconds_per_gigabyte,
+        }
     });
     Ok(turns.collect())
 }
 
 /// One turn, on two hosts of its own: nothing of an earlier one is left.
-fn turn(carrier: &Carrier, time: Duration) -> Result<f64> {
+fn turn(carrier: &Carrier, time: Duration) -> Result<Carried> {
     let mut lab = Lab::new().context("making network namespaces")?;
     let hosts: [Host; 2] = [lab.host("left")?, lab.host("right")?];
     let tunnel = carrier.connect(&hosts)?;
-    stream::measure(&hosts, tunnel.address(1), time)
+    stream::measure(&hosts, tunnel.address(1), time, || tunnel.busy())
 }
 
 fn median(rates: &[f64]) -> f64 {

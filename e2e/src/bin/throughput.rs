@@ -57,12 +57,17 @@ fn measure(cli: &Cli) -> Result<()> {
         println!("{}", serde_json::to_string_pretty(&turns).context("writing the document")?);
         return Ok(());
     }
-    let of = |name: &str| turns.iter().find(|turns| turns.carrier == name).map(|turns| turns.median);
-    for Turns { carrier, gbit_per_second: _, median } in &turns {
-        println!("{carrier:14} median {median:6.2} Gbit/s");
+    for Turns { carrier, median, median_seconds, .. } in &turns {
+        println!("{carrier:14} median {median:6.2} Gbit/s  {median_seconds:6.2} CPU s/GB");
     }
+    let of = |name: &str| turns.iter().find(|turns| turns.carrier == name);
     if let Some((ours, theirs)) = of("spanwire").zip(of("wireguard-go")) {
-        println!("spanwire / wireguard-go = {:.2} ({} rounds)", ours / theirs, cli.rounds);
+        println!(
+            "spanwire / wireguard-go = {:.2} of its rate, {:.2} of its processor time ({} rounds)",
+            ours.median / theirs.median,
+            ours.median_seconds / theirs.median_seconds,
+            cli.rounds
+        );
     }
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! A TCP stream as fast as it goes, counted where it arrives. It refuses to count the first second, in which it finds
-//! its speed.
+//! A TCP stream as fast as it goes, counted where it arrives, with the processor time that carried it. It refuses to
+//! count the first second, in which it finds its speed.
 
 use std::{
     io::{Read as _, Write as _},
@@ -14,17 +14,41 @@ const WARM_UP: Duration = Duration::from_secs(1);
 const BLOCK: usize = 128 * 1024;
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 
-/// Gbit/s from the first host to the second.
-pub(crate) fn measure(hosts: &[Host; 2], target: IpAddr, time: Duration) -> Result<f64> {
+/// What a stream carried while it was counted.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Carried {
+    bytes: f64,
+    seconds: f64,
+    busy: Duration,
+}
+
+impl Carried {
+    pub(crate) fn gbit_per_second(&self) -> f64 {
+        self.bytes * 8.0 / self.seconds / 1e9
+    }
+
+    /// Processor seconds of the carrier for each gigabyte.
+    pub(crate) fn seconds_per_gigabyte(&self) -> f64 {
+        self.busy.as_secs_f64() / (self.bytes / 1e9)
+    }
+}
+
+/// Sends from the first host to the second; `busy` reads the processor time that the carrier has taken so far.
+pub(crate) fn measure(
+    hosts: &[Host; 2],
+    target: IpAddr,
+    time: Duration,
+    busy: impl Fn() -> Result<Duration>,
+) -> Result<Carried> {
     let listener = hosts[1].tcp_listener((target, 0).into())?;
     let address = listener.local_addr().context("the address of the listener")?;
     let any = if target.is_ipv4() { "0.0.0.0" } else { "::" }.parse::<IpAddr>().context("an address")?;
     let sender = hosts[0].tcp_stream_from(any, address, CONNECT_LIMIT)?;
     let (receiver, _) = listener.accept().context("accepting the stream")?;
     let sending = std::thread::spawn(move || send(sender));
-    let rate = receive(receiver, time)?;
+    let carried = receive(receiver, time, busy)?;
     sending.join().map_err(|_| anyhow!("the sender panicked"))?;
-    Ok(rate)
+    Ok(carried)
 }
 
 /// Until the receiver hangs up.
@@ -33,25 +57,20 @@ fn send(mut stream: TcpStream) {
     while stream.write_all(&block).is_ok() {}
 }
 
-fn receive(mut stream: TcpStream, time: Duration) -> Result<f64> {
+fn receive(mut stream: TcpStream, time: Duration, busy: impl Fn() -> Result<Duration>) -> Result<Carried> {
     stream.set_read_timeout(Some(CONNECT_LIMIT)).context("limiting the wait for bytes")?;
     let mut block = vec![0; BLOCK];
+    let mut read = || stream.read(&mut block).context("the stream stood still");
     let begun = Instant::now();
-    let (mut counted_from, mut bytes) = (None, 0u64);
-    loop {
-        let length = stream.read(&mut block).context("the stream stood still")?;
-        let age = begun.elapsed();
-        match counted_from {
-            None if age >= WARM_UP => counted_from = Some(Instant::now()),
-            None => {}
-            Some(from) => {
-                bytes += length as u64;
-                if age >= WARM_UP + time {
-                    let seconds = from.elapsed().as_secs_f64();
-                    #[allow(clippy::cast_precision_loss, reason = "a rate needs no more than 52 bits")]
-                    return Ok(bytes as f64 * 8.0 / seconds / 1e9);
-                }
-            }
-        }
+    while begun.elapsed() < WARM_UP {
+        read()?;
     }
+    let (counted_from, busy_before) = (Instant::now(), busy()?);
+    let mut bytes = 0;
+    while counted_from.elapsed() < time {
+        bytes += read()?;
+    }
+    #[allow(clippy::cast_precision_loss, reason = "a rate needs no more than 52 bits")]
+    let bytes = bytes as f64;
+    Ok(Carried { bytes, seconds: counted_from.elapsed().as_secs_f64(), busy: busy()? - busy_before })
 }

@@ -52,7 +52,7 @@ impl fmt::Display for Carrier {
 #[derive(Debug)]
 pub(crate) struct Tunnel {
     addresses: [IpAddr; 2],
-    _processes: Vec<Process>,
+    processes: Vec<Process>,
     _folder: TempDir,
 }
 
@@ -60,6 +60,12 @@ impl Tunnel {
     /// The address of one end.
     pub(crate) fn address(&self, end: usize) -> IpAddr {
         self.addresses[end]
+    }
+
+    /// Processor time that both ends have taken so far.
+    pub(crate) fn busy(&self) -> Result<Duration> {
+        let times = self.processes.iter().map(|process| Ok(process.usage()?.processor));
+        times.sum::<Result<Duration>>().context("the processor time of a tunnel")
     }
 }
 
@@ -77,7 +83,7 @@ impl Carrier {
                 configure(hosts, folder.path())?
             }
         };
-        Ok(Tunnel { addresses, _processes: processes, _folder: folder })
+        Ok(Tunnel { addresses, processes, _folder: folder })
     }
 
     /// Starts the program of one end and waits until its device is there.
