@@ -5,14 +5,11 @@ use std::collections::BTreeSet;
 use ipnet::IpNet;
 
 use crate::{
-    Change, GatewayName, Intent, MemberStatus, NetworkName, Phase, Published, Role, Topology,
-    port::IntentView,
+    Change, GatewayName, Intent, MemberStatus, NetworkName, Phase, Published, Role, Topology, Transit,
+    Tunnel, port::IntentView,
 };
 
-use super::{
-    TEARDOWN_DEADLINE,
-    phase::{Context, settings},
-};
+use super::{TEARDOWN_DEADLINE, phase::Context};
 
 /// What is published at one moment: between changes, or in a phase of one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -27,13 +24,15 @@ pub struct Stage {
     pub mesh_links: bool,
     /// Gateways that stay members of this stage although they left `members`.
     pub kept: Vec<GatewayName>,
+    /// A phase of a change: an edit of `transit` or `tunnel` waits for its end.
+    pub changing: bool,
 }
 
 impl Stage {
     /// Between changes.
     pub fn rest(published: &Published) -> Self {
         let Published { topology, hubs } = published.clone();
-        Self { topology, kept: hubs.clone(), hubs, demoted: Vec::new(), mesh_links: false }
+        Self { topology, kept: hubs.clone(), hubs, demoted: Vec::new(), mesh_links: false, changing: false }
     }
 
     /// In a phase.
@@ -42,13 +41,20 @@ impl Stage {
         let added = to.hubs.iter().filter(|hub| !from.hubs.contains(hub));
         let union: Vec<GatewayName> = from.hubs.iter().chain(added).cloned().collect();
         if *phase == Phase::Removing {
-            return Self { kept: union, ..Self::rest(to) };
+            return Self { kept: union, changing: true, ..Self::rest(to) };
         }
         let lacking: Vec<GatewayName> = union.iter().filter(|hub| !to.hubs.contains(hub)).cloned().collect();
         let demoted = if *phase == Phase::Demoting { lacking.clone() } else { Vec::new() };
         if from.topology != to.topology {
             let topology = if *phase == Phase::Adding { from.topology } else { to.topology };
-            return Self { topology, hubs: union.clone(), demoted, mesh_links: true, kept: union };
+            return Self {
+                topology,
+                hubs: union.clone(),
+                demoted,
+                mesh_links: true,
+                kept: union,
+                changing: true,
+            };
         }
         let hubs = match phase {
             Phase::Adding => union.clone(),
@@ -56,7 +62,7 @@ impl Stage {
                 to.hubs.iter().chain(&lacking).cloned().collect()
             }
         };
-        Self { topology: to.topology, hubs, demoted, mesh_links: false, kept: union }
+        Self { topology: to.topology, hubs, demoted, mesh_links: false, kept: union, changing: true }
     }
 
     /// The role of a gateway.
@@ -93,7 +99,7 @@ fn peers(context: &Context<'_>, stage: &Stage, all: &[&MemberStatus], me: &Gatew
 /// All intents of a stage: those of active members, then the teardowns of leavers.
 pub fn publish(context: &Context<'_>, stage: &Stage) -> Vec<Intent> {
     let all = active(context, stage);
-    let (hub_change, transit, tunnel) = settings(context);
+    let (transit, tunnel) = transit_and_tunnel(context, stage);
     let wide_cidrs = wide_cidrs(context, &all);
     let members: Vec<GatewayName> = all.iter().map(|entry| entry.gateway.clone()).collect();
     let hubs: Vec<GatewayName> = stage.hubs.iter().filter(|hub| members.contains(hub)).cloned().collect();
@@ -109,7 +115,7 @@ pub fn publish(context: &Context<'_>, stage: &Stage) -> Vec<Intent> {
         tunnel_address: entry.tunnel_address,
         wide_cidrs: wide_cidrs.clone(),
         transit,
-        hub_change,
+        hub_change: context.network.spec.hub_change,
         tunnel,
     };
     let mut intents: Vec<Intent> = all.iter().map(intent).collect();
@@ -119,6 +125,14 @@ pub fn publish(context: &Context<'_>, stage: &Stage) -> Vec<Intent> {
         }
     }
     intents
+}
+
+/// What is declared; in a phase of a change what was published before it began.
+fn transit_and_tunnel(context: &Context<'_>, stage: &Stage) -> (Transit, Tunnel) {
+    let mut published = standing(context).map(|(_, view)| &view.intent);
+    let before = published.find(|intent| stage.changing && !intent.members.is_empty());
+    let spec = &context.network.spec;
+    before.map_or((spec.transit, spec.tunnel), |intent| (intent.transit, intent.tunnel))
 }
 
 /// Managed intents of the network.

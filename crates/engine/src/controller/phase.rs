@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use crate::{
-    Change, GatewayName, HubChange, NetworkName, Now, OnTimeout, Phase, Published, Topology,
+    Change, GatewayName, NetworkName, Now, OnTimeout, Phase, Published, Topology,
     port::{ControlView, NetworkView},
 };
 
@@ -87,7 +87,10 @@ pub fn advance(context: &Context<'_>, target: Published) -> Outcome {
         };
         let stage = Stage::of(running);
         if intents::differs(context, &stage) {
-            let report = Report { next_due: Some(settings(context).0.connect_timeout), ..Report::default() };
+            let report = Report {
+                next_due: Some(context.network.spec.hub_change.connect_timeout),
+                ..Report::default()
+            };
             return Outcome { published, change, stage, report, held: false };
         }
         let lags = barrier::lags(context, running, &stage);
@@ -142,27 +145,12 @@ fn next(change: &Change) -> Option<Phase> {
     }
 }
 
-/// Time-outs and transit settings: those of the running change where there is one, else the declared ones.
-pub(super) fn settings(context: &Context<'_>) -> (HubChange, crate::Transit, crate::Tunnel) {
-    let spec = &context.network.spec;
-    let running = context.network.status.change.as_ref().and_then(|_| {
-        let mut standing = context.view.intents.iter().filter(|((network, _), _)| network == context.name);
-        standing
-            .find(|(_, view)| view.managed && !view.intent.members.is_empty())
-            .map(|(_, view)| &view.intent)
-    });
-    match running {
-        Some(intent) => (spec.hub_change, intent.transit, intent.tunnel),
-        None => (spec.hub_change, spec.transit, spec.tunnel),
-    }
-}
-
 /// Whether the phase may end, and whether `Hold` alone keeps it.
 fn may_go_on(context: &Context<'_>, change: &Change, lags: &[Lag]) -> (bool, bool) {
     if lags.is_empty() {
         return (true, false);
     }
-    let (policy, _, _) = settings(context);
+    let policy = context.network.spec.hub_change;
     if age(context, change) < policy.connect_timeout {
         return (false, false);
     }
@@ -181,7 +169,7 @@ fn age(context: &Context<'_>, change: &Change) -> Duration {
 }
 
 fn waiting(context: &Context<'_>, change: &Change, lags: &[Lag]) -> Report {
-    let (policy, _, _) = settings(context);
+    let policy = context.network.spec.hub_change;
     let describe = |lag: &Lag| {
         let dead = if barrier::is_live(context, &lag.member) { "" } else { " (not seen alive)" };
         format!("{} waits for {}{dead}: {}", change.phase.as_str(), lag.member, lag.what)

@@ -1,7 +1,9 @@
 //! Topology and verdicts: rows T and V. It refuses to look at members one by one.
 
+use std::time::Duration;
+
 use spanwire_engine::{
-    Now, Unreadable,
+    NetworkSpec, Now, Phase, Transit, Unreadable,
     controller::{self, Plan},
     port::NetworkView,
 };
@@ -138,4 +140,23 @@ fn standbys_are_members_once_and_not_the_hub_and_can_be_dialled() {
     let mut store = Store::new(&["a", "b"], spec("hub-spoke", &["a"], &["a", "b"]));
     store.gateway("a").dial_only = true;
     has(&store.state(), &["Invalid: ", "dial-only"]);
+}
+
+#[test]
+fn an_edit_of_transit_waits_for_the_end_of_a_change_also_of_one_in_the_same_edit() {
+    let members = &["a", "b", "c"];
+    let mut store = Store::new(members, spec("mesh", &[], members));
+    store.pass();
+    let edit = NetworkSpec { transit: Transit::Routed, ..spec("hub-spoke", &["a"], members) };
+    store.declare(edit);
+    let mut seen = Vec::new();
+    for minute in 1..20 {
+        store.pass_after(Duration::from_secs(61 * minute));
+        let phase = store.status().change.as_ref().map(|change| change.phase);
+        seen.push((phase, members.map(|member| store.intent(member).transit)));
+    }
+    let (during, after): (Vec<_>, Vec<_>) = seen.iter().partition(|(phase, _)| phase.is_some());
+    assert!(during.iter().any(|(phase, _)| *phase == Some(Phase::Removing)), "{seen:?}");
+    assert!(during.iter().all(|(_, transits)| *transits == [Transit::Isolated; 3]), "{seen:?}");
+    assert!(after.last().is_some_and(|(_, transits)| *transits == [Transit::Routed; 3]), "{seen:?}");
 }

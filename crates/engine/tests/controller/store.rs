@@ -1,9 +1,10 @@
 //! A control store as a value, with a controller that writes everything it plans. It refuses to fail.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use spanwire_engine::{
-    Gateway, GatewayName, Intent, Meta, NetworkName, NetworkSpec, NetworkStatus, Now, PublicKey, Uid,
+    BootTime, Gateway, GatewayName, Intent, Meta, NetworkName, NetworkSpec, NetworkStatus, Now, PublicKey,
+    Uid,
     controller::{self, Plan},
     port::{ControlView, IntentView, NetworkView},
     topology,
@@ -65,7 +66,13 @@ impl Store {
 
     /// One pass with everything written; what it waits for.
     pub(crate) fn pass(&mut self) -> Vec<String> {
-        let plans = controller::plan(&self.0, &Now::default());
+        self.pass_after(Duration::ZERO)
+    }
+
+    /// The same, so long after the boot.
+    pub(crate) fn pass_after(&mut self, since_boot: Duration) -> Vec<String> {
+        let boot = BootTime { since_boot, ..BootTime::default() };
+        let plans = controller::plan(&self.0, &Now { boot, ..Now::default() });
         for (gateway, networks) in &plans.gateways {
             self.0.gateways.get_mut(gateway).unwrap().networks = networks.clone();
         }
