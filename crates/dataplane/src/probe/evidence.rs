@@ -26,6 +26,8 @@ pub(crate) struct Counters {
 pub(crate) struct Silent {
     received: Option<u64>,
     grew: Option<Duration>,
+    /// When the counters were read first.
+    since: Option<Duration>,
     window: Duration,
     /// When the peer's last question arrived.
     heard: Option<Duration>,
@@ -42,6 +44,7 @@ impl Silent {
             self.grew = Some(now);
         }
         self.received = Some(received);
+        self.since.get_or_insert(now);
     }
 
     /// The peer's last question arrived `age` before `now`.
@@ -58,7 +61,13 @@ impl Silent {
     pub(crate) fn connected(&self, now: Duration, ever_answered: bool) -> Option<Evidence> {
         let grew = self.grew.is_some_and(|grew| now.saturating_sub(grew) < self.window);
         let probes = ever_answered || self.heard.is_some();
-        (grew && self.in_session && !probes).then_some(Evidence::Connected { settled: true })
+        (grew && self.in_session && !probes).then_some(Evidence::Receiving)
+    }
+
+    /// Of a link that can't be probed; `None`: it was not watched for long enough.
+    pub(crate) fn judged(&self, now: Duration) -> Option<Evidence> {
+        let silent = self.since.is_some_and(|since| now.saturating_sub(since) >= self.window);
+        self.connected(now, false).or_else(|| silent.then_some(Evidence::NotConnected { one_way: false }))
     }
 }
 
@@ -82,6 +91,17 @@ mod tests {
         silent.counters(at(20), counters(200, Some(21)));
         assert!(silent.connected(at(60), false).is_some());
         assert_eq!(silent.connected(at(71), false), None);
+    }
+
+    #[test]
+    fn a_link_that_can_not_be_probed_is_judged_by_what_arrives() {
+        let mut silent = Silent::default();
+        silent.counters(at(0), counters(100, Some(1)));
+        assert_eq!(silent.judged(at(49)), None);
+        assert_eq!(silent.judged(at(50)), Some(Evidence::NotConnected { one_way: false }));
+        silent.counters(at(52), counters(200, Some(2)));
+        assert_eq!(silent.judged(at(101)), Some(Evidence::Receiving));
+        assert_eq!(silent.judged(at(102)), Some(Evidence::NotConnected { one_way: false }));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, net::IpAddr, path::PathBuf};
 
-use spanwire_engine::{DeviceName, LinkId, port::Changes, worker::Evidence};
+use spanwire_engine::{DeviceName, LinkId, PublicKey, port::Changes, worker::Evidence};
 use tokio::{
     sync::{Mutex, mpsc, watch},
     task::JoinHandle,
@@ -17,10 +17,10 @@ pub struct Target {
     pub link: LinkId,
     /// The device that carries it.
     pub device: DeviceName,
-    /// Our tunnel address.
-    pub local: IpAddr,
-    /// The peer's.
-    pub remote: IpAddr,
+    /// The peer's key on that device.
+    pub public_key: PublicKey,
+    /// Our tunnel address and the peer's. `None`: one end has none, so what the device receives is all the evidence.
+    pub addresses: Option<(IpAddr, IpAddr)>,
     /// Whether it was ever connected.
     pub connected_once: bool,
     /// Whether it was not connected when it was last judged.

@@ -32,7 +32,8 @@ const LOOK: Duration = Duration::from_secs(2);
 /// One link's state.
 struct Link {
     target: Target,
-    probe: LinkProbe,
+    /// `None`: it has no addresses to probe.
+    probe: Option<LinkProbe>,
     silent: Silent,
 }
 
@@ -90,8 +91,12 @@ impl Session {
     }
 
     fn next_wake(&self) -> Instant {
-        let next = self.links.values().flat_map(|link| [Some(link.probe.next()), link.probe.settles_at()]);
-        let next = next.flatten().min().unwrap_or(Duration::from_secs(3600) + self.now());
+        let of_link = |link: &Link| match &link.probe {
+            Some(probe) => [Some(probe.next()), probe.settles_at()],
+            None => [Some(self.looked + LOOK), None],
+        };
+        let next = self.links.values().flat_map(of_link).flatten().min();
+        let next = next.unwrap_or(Duration::from_secs(3600) + self.now());
         let tick = TICK.as_millis();
         let rounded = next.as_millis().div_ceil(tick) * tick;
         self.start + Duration::from_millis(u64::try_from(rounded).unwrap_or(u64::MAX))
@@ -102,11 +107,16 @@ impl Session {
         self.by_address.clear();
         for target in targets {
             let kept = before.remove(&target.link).filter(|link| {
-                let Target { link: _, device, local, remote, connected_once: _, lost: _ } = &link.target;
-                *device == target.device && *local == target.local && *remote == target.remote
+                let Target { link: _, device, public_key, addresses, connected_once: _, lost: _ } =
+                    &link.target;
+                *device == target.device
+                    && *addresses == target.addresses
+                    && (addresses.is_some() || *public_key == target.public_key)
             });
             let link = kept.unwrap_or_else(|| self.begin(&target));
-            self.by_address.insert((target.device.clone(), target.remote), target.link.clone());
+            if let Some((_, remote)) = target.addresses {
+                self.by_address.insert((target.device.clone(), remote), target.link.clone());
+            }
             self.links.insert(target.link.clone(), link);
         }
         let devices: Vec<&DeviceName> = self.links.values().map(|link| &link.target.device).collect();
@@ -114,6 +124,11 @@ impl Session {
     }
 
     fn begin(&mut self, target: &Target) -> Link {
+        let probe = target.addresses.is_some().then(|| self.first_probe(target));
+        Link { target: target.clone(), probe, silent: Silent::default() }
+    }
+
+    fn first_probe(&mut self, target: &Target) -> LinkProbe {
         self.made = self.made.wrapping_add(1);
         // Multiples of the golden ratio spread any number of links evenly.
         let phase = self.config.timing.interval.mul_f64(f64::from(self.made) * 0.618_034 % 1.0);
@@ -123,25 +138,21 @@ impl Session {
         }
         let lost = target.connected_once && target.lost;
         let round = u64::from_ne_bytes(round);
-        let probe = LinkProbe::new(self.config.timing, self.now(), phase, round, lost);
-        Link { target: target.clone(), probe, silent: Silent::default() }
+        LinkProbe::new(self.config.timing, self.now(), phase, round, lost)
     }
 
     /// Asks whatever is due, and looks at the devices of peers that do not answer.
     fn tick(&mut self) {
         let now = self.now();
         for link in self.links.values_mut() {
-            if link.probe.poll(now).ask {
-                self.sockets.ask(
-                    &link.target,
-                    link.probe.round(),
-                    link.probe.last_answer().map(|at| now - at),
-                );
+            let Some(probe) = &mut link.probe else { continue };
+            if probe.poll(now).ask {
+                self.sockets.ask(&link.target, probe.round(), probe.last_answer().map(|at| now - at));
             }
-            link.probe.settle(now);
+            probe.settle(now);
         }
-        let silent: Vec<&Target> =
-            self.links.values().filter(|link| link.probe.misses() > 0).map(|link| &link.target).collect();
+        let is_silent = |link: &&Link| link.probe.as_ref().is_none_or(|probe| probe.misses() > 0);
+        let silent: Vec<&Target> = self.links.values().filter(is_silent).map(|link| &link.target).collect();
         if !silent.is_empty() && now >= self.looked + LOOK {
             self.looked = now;
             self.look.start(&silent);
@@ -155,7 +166,9 @@ impl Session {
         let link = self.by_address.get(&(device.clone(), *remote)).and_then(|id| self.links.get_mut(id));
         let Some(link) = link else { return false };
         let before = link.evidence(now);
-        link.probe.answer(now, *sequence);
+        if let Some(probe) = &mut link.probe {
+            probe.answer(now, *sequence);
+        }
         link.evidence(now) != before
     }
 
@@ -192,8 +205,9 @@ fn is_same<'a>(
 
 impl Link {
     fn evidence(&self, now: Duration) -> Option<Evidence> {
-        let probed = self.probe.evidence(now, self.silent.one_way(now));
-        let received = self.silent.connected(now, self.probe.is_answered());
+        let Some(probe) = &self.probe else { return self.silent.judged(now) };
+        let probed = probe.evidence(now, self.silent.one_way(now));
+        let received = self.silent.connected(now, probe.is_answered());
         probed.filter(|evidence| evidence.is_connected()).or(received).or(probed)
     }
 }

@@ -52,15 +52,16 @@ fn link(far: &Gateway, hub: &Gateway, number: u8) -> (Target, Target) {
     }));
     let up = LinkId { network: id.network.clone(), peer: hub.name.clone(), role: LinkRole::Uplink };
     let back = LinkId { network: id.network, peer: far.name.clone(), role: LinkRole::Downlink };
-    let target = |link, device, local, remote| Target {
+    let target = |link, device, public_key, addresses| Target {
         link,
         device,
-        local,
-        remote,
+        public_key,
+        addresses: Some(addresses),
         connected_once: false,
         lost: false,
     };
-    (target(up, name, address, hub.tunnel), target(back, down, hub.tunnel, address))
+    let (there, here) = ((address, hub.tunnel), (hub.tunnel, address));
+    (target(up, name, hub.key(), there), target(back, down, secret.public(), here))
 }
 
 #[test]

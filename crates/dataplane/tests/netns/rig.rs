@@ -110,7 +110,8 @@ impl Gateway {
     pub(crate) fn target(&self, role: LinkRole, peer: &Gateway) -> Target {
         let link = LinkId { network: "demo".parse().unwrap(), peer: peer.name.clone(), role };
         let device = link.device().name(&self.name);
-        Target { link, device, local: self.tunnel, remote: peer.tunnel, connected_once: false, lost: false }
+        let addresses = Some((self.tunnel, peer.tunnel));
+        Target { link, device, public_key: peer.key(), addresses, connected_once: false, lost: false }
     }
 
     /// How many requests changed something, as the dataplane process counts them.

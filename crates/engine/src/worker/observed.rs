@@ -103,6 +103,8 @@ pub enum Evidence {
         /// Whether it may take the wide route from a connected link that stands later in the order.
         settled: bool,
     },
+    /// It can't be probed, or its peer does not probe, and bytes arrive in a session.
+    Receiving,
     /// It does not work.
     NotConnected {
         /// Packets arrive from the peer, but it does not hear us.
@@ -113,6 +115,6 @@ pub enum Evidence {
 impl Evidence {
     /// Whether the link works.
     pub fn is_connected(self) -> bool {
-        matches!(self, Evidence::Connected { .. })
+        matches!(self, Evidence::Connected { .. } | Evidence::Receiving)
     }
 }

@@ -67,6 +67,7 @@ fn spoke_wide<'a>(links: &Links<'a>, holder: Option<Key<'a>>) -> Option<Key<'a>>
         .is_some_and(|row| row.is_wanted() && (row.is_connected() || row.is_trusted()));
     let takes = |key: &Key<'a>| match links.row(*key).and_then(|row| row.evidence) {
         Some(Evidence::Connected { settled }) => settled || !holder_works || Some(*key) == holder,
+        Some(Evidence::Receiving) => true,
         Some(Evidence::NotConnected { .. }) => false,
         None => holder_works && Some(*key) == holder,
     };

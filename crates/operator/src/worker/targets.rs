@@ -1,4 +1,4 @@
-//! Which links are probed: every recorded one whose two ends have tunnel addresses. It refuses to judge answers: the
+//! Which links are judged: every recorded one, by probes where both ends have tunnel addresses, else by what arrives. It refuses to judge answers: the
 //! prober does.
 
 use std::net::IpAddr;
@@ -9,31 +9,31 @@ use spanwire_engine::{
     worker::{Desired, Recorded},
 };
 
-/// The links to probe after a pass that wanted `desired`.
+/// The links to judge after a pass that wanted `desired`.
 pub fn targets(desired: &Desired, recorded: &Recorded) -> Vec<Target> {
     with_addresses(recorded, |network| {
         desired.networks.get(network).and_then(|network| network.tunnel_address)
     })
 }
 
-/// The links to probe before the first pass.
+/// The links to judge before the first pass.
 pub fn recorded_targets(recorded: &Recorded) -> Vec<Target> {
     with_addresses(recorded, |_| None)
 }
 
 fn with_addresses(recorded: &Recorded, wanted: impl Fn(&NetworkName) -> Option<IpAddr>) -> Vec<Target> {
-    let links = recorded.links.values().filter_map(|link| {
+    let links = recorded.links.values().map(|link| {
         let network = &link.id.network;
         let applied = || recorded.intents.get(network).and_then(|applied| applied.intent.tunnel_address);
         let connected_once = link.status.connected_once;
-        Some(Target {
+        Target {
             link: link.id.clone(),
             device: link.device.clone(),
-            local: wanted(network).or_else(applied)?,
-            remote: link.probe?,
+            public_key: link.public_key,
+            addresses: wanted(network).or_else(applied).zip(link.probe),
             connected_once,
             lost: connected_once && link.status.state == LinkState::NotConnected,
-        })
+        }
     });
     links.collect()
 }

@@ -55,7 +55,8 @@ impl Sockets {
 
     /// Sends one question. A socket that can't send is closed: the next question opens another.
     pub(super) fn ask(&mut self, target: &Target, sequence: u64, heard: Option<Duration>) {
-        let family = if target.remote.is_ipv4() { Family::V4 } else { Family::V6 };
+        let Some((local, remote)) = target.addresses else { return };
+        let family = if remote.is_ipv4() { Family::V4 } else { Family::V6 };
         let key = (target.device.clone(), family);
         if !self.open.contains_key(&key) {
             match self.open(&target.device, family) {
@@ -68,7 +69,7 @@ impl Sockets {
         }
         let Some(open) = self.open.get(&key) else { return };
         let question = Datagram { kind: Kind::Request, sequence, heard }.render();
-        let sent = open.socket.send(&question, SocketAddr::new(target.remote, PORT), target.local);
+        let sent = open.socket.send(&question, SocketAddr::new(remote, PORT), local);
         if let Err(error) = sent {
             tracing::debug!(%error, device = %target.device, "a probe was not sent");
             self.open.remove(&key);

@@ -1,10 +1,9 @@
 //! Looks up peers that do not answer: their counters at the device, and whether they ask. It refuses to hold up the
 //! probing meanwhile.
 
-use std::{collections::BTreeMap, net::IpAddr, time::Duration};
+use std::{collections::BTreeMap, time::Duration};
 
-use ipnet::IpNet;
-use spanwire_engine::{DeviceName, LinkId};
+use spanwire_engine::{DeviceName, LinkId, PublicKey};
 use tokio::{sync::mpsc, task::JoinHandle};
 
 use crate::{
@@ -72,7 +71,7 @@ async fn look(control: control::Client, uapi: uapi::Client, targets: Vec<Target>
             devices.insert(target.device.clone(), info);
         }
         let info = devices.get(&target.device).and_then(Option::as_ref);
-        let counters = info.and_then(|info| counters(info, target.remote));
+        let counters = info.and_then(|info| counters(info, &target.public_key));
         let heard = asked(&heard, &target);
         if seen.send(Seen { link: target.link, counters, heard }).await.is_err() {
             return;
@@ -81,16 +80,15 @@ async fn look(control: control::Client, uapi: uapi::Client, targets: Vec<Target>
 }
 
 fn asked(heard: &[HeardEntry], target: &Target) -> Option<Duration> {
-    let fits = |entry: &&HeardEntry| entry.device == target.device.as_str() && entry.remote == target.remote;
+    let fits = |entry: &&HeardEntry| {
+        let remote = target.addresses.map(|(_, remote)| remote);
+        entry.device == target.device.as_str() && Some(entry.remote) == remote
+    };
     heard.iter().find(fits).map(|entry| Duration::from_millis(entry.age))
 }
 
-/// Of the peer to whom the device would send what is for `remote`.
-fn counters(info: &DeviceInfo, remote: IpAddr) -> Option<Counters> {
-    let width = |prefix: &&IpNet| prefix.contains(&remote);
-    let of_peer = |peer: &uapi::PeerInfo| peer.allowed_ips.iter().filter(width).map(IpNet::prefix_len).max();
-    let peers = info.peers.values().filter_map(|peer| Some((of_peer(peer)?, peer)));
-    let (_, peer) = peers.max_by_key(|(length, _)| *length)?;
+fn counters(info: &DeviceInfo, key: &PublicKey) -> Option<Counters> {
+    let peer = info.peers.get(key)?;
     Some(Counters {
         received: peer.received,
         keepalive: Duration::from_secs(peer.keepalive.into()),

@@ -148,7 +148,7 @@ fn adopted(id: LinkId, row: &Row<'_>, now: &Now) -> Option<RecordedLink> {
 fn status(links: &Links<'_>, row: &Row<'_>, port: u16, now: &Now) -> LinkStatus {
     let last = row.recorded.map(|recorded| &recorded.status);
     let state = match row.evidence {
-        Some(Evidence::Connected { .. }) => LinkState::Connected,
+        Some(Evidence::Connected { .. } | Evidence::Receiving) => LinkState::Connected,
         Some(Evidence::NotConnected { .. }) => LinkState::NotConnected,
         None => last.map_or(LinkState::Pending, |last| last.state),
     };
@@ -164,7 +164,11 @@ fn status(links: &Links<'_>, row: &Row<'_>, port: u16, now: &Now) -> LinkStatus 
                 Reason::Unwanted
             }
         }
-        LinkState::Connected => Reason::ProbeAnswered,
+        LinkState::Connected => {
+            let last = last.is_some_and(|last| last.reason == Reason::BytesReceived);
+            let received = row.evidence == Some(Evidence::Receiving) || (row.evidence.is_none() && last);
+            if received { Reason::BytesReceived } else { Reason::ProbeAnswered }
+        }
         LinkState::NotConnected => {
             if one_way {
                 Reason::OneWay
@@ -195,7 +199,7 @@ fn status(links: &Links<'_>, row: &Row<'_>, port: u16, now: &Now) -> LinkStatus 
 }
 
 fn message(links: &Links<'_>, row: &Row<'_>, reason: Reason, port: u16) -> String {
-    if reason == Reason::ProbeAnswered {
+    if matches!(reason, Reason::ProbeAnswered | Reason::BytesReceived) {
         return String::new();
     }
     let (peer, role) = row.key;
