@@ -3,6 +3,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    iter::successors,
     net::IpAddr,
     time::Duration,
 };
@@ -266,13 +267,20 @@ fn refuse_overlay_endpoint(
     let Some(address) = endpoint.and_then(|endpoint| endpoint.host.parse::<IpAddr>().ok()) else {
         return Ok(());
     };
-    match desired.wide.iter().chain(prefixes).find(|prefix| prefix.contains(&address)) {
+    let own = prefixes.iter().find(|prefix| prefix.contains(&address)).copied();
+    match own.or_else(|| holding(&desired.wide, address)) {
         Some(prefix) => {
             let message = format!("the endpoint {address} of {peer} lies inside the overlay prefix {prefix}");
             Err(refuse(Reason::EndpointInOverlay, message))
         }
         None => Ok(()),
     }
+}
+
+/// The longest of the sorted prefixes that holds the address.
+fn holding(sorted: &[IpNet], address: IpAddr) -> Option<IpNet> {
+    let mut prefixes = successors(Some(IpNet::from(address)), IpNet::supernet);
+    prefixes.find(|prefix| sorted.binary_search(prefix).is_ok())
 }
 
 /// On a shared device a key and a prefix have one owner: who has it recorded keeps it, else the first in order.
