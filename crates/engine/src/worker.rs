@@ -14,7 +14,7 @@ pub mod report;
 pub mod routes;
 pub mod step;
 
-pub use desired::{Desired, DesiredNetwork, Settings, Situation, desire};
+pub use desired::{Desired, DesiredNetwork, Settings, Situation, desire, older_intents};
 pub use observed::{Evidence, Host, ObservedDevice, ObservedPeer, ObservedRoute, ObservedTable};
 pub use peers::{PeerNote, WantedLink};
 pub use plan::{Plan, Report, plan};

@@ -1,6 +1,9 @@
 //! A worker's side of the control store. It refuses to list intents of others.
 
-use std::{collections::BTreeMap, future::Future};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    future::Future,
+};
 
 use crate::{Gateway, GatewayFacts, GatewayName, Intent, NetworkName, Stored, Unreadable, WorkerStatus};
 
@@ -24,6 +27,23 @@ pub trait WorkerStore: Send + Sync {
 
     /// Reads everything that `gateway`'s worker may read. An error means unknown.
     fn read(&self, gateway: &GatewayName) -> impl Future<Output = Result<WorkerView, Self::Error>> + Send;
+
+    /// Says of which networks the worker has records: their intents are read even if the own Gateway does not list
+    /// them. A store that reads all intents of a gateway anyway does not need to know.
+    fn follow(&self, networks: BTreeSet<NetworkName>) {
+        drop(networks);
+    }
+
+    /// As [`WorkerStore::read`], with the intents of `networks` asked for anew from the place that decides, so that a
+    /// generation lower than one seen before is a restored store and no late answer.
+    fn reread(
+        &self,
+        gateway: &GatewayName,
+        networks: &BTreeSet<NetworkName>,
+    ) -> impl Future<Output = Result<WorkerView, Self::Error>> + Send {
+        let _ = networks;
+        self.read(gateway)
+    }
 
     /// Publishes the facts of the worker's own gateway.
     fn write_gateway_facts(

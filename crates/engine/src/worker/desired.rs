@@ -10,7 +10,10 @@ use std::{
 
 use ipnet::IpNet;
 
-use crate::{Gateway, GatewayName, LinkRole, NetworkName, PublicKey, Role, Topology, Uid, port::WorkerView};
+use crate::{
+    Gateway, GatewayName, Intent, LinkRole, Meta, NetworkName, PublicKey, Role, Stored, Topology, Uid,
+    WorkerStatus, port::WorkerView,
+};
 
 use super::{
     AppliedIntent, Host, Recorded,
@@ -150,6 +153,21 @@ fn is_unreadable(view: &WorkerView, kind: &str, name: &str) -> bool {
     view.unreadable.iter().any(|object| object.kind == kind && object.name == name)
 }
 
+/// Networks whose intent in the view has a lower generation than the one applied before. Where that comes from a
+/// consistent read, the control store was restored from a backup; otherwise it is a late answer.
+pub fn older_intents(view: &WorkerView, recorded: &Recorded) -> BTreeSet<NetworkName> {
+    let older = |(network, (stored, _)): &(&NetworkName, &(Stored<Intent>, WorkerStatus))| {
+        is_older(&stored.meta, recorded.intents.get(*network))
+    };
+    view.intents.iter().filter(older).map(|(network, _)| network.clone()).collect()
+}
+
+fn is_older(stored: &Meta, recorded: Option<&AppliedIntent>) -> bool {
+    recorded.is_some_and(|recorded| {
+        !stored.uid.is_another_than(&recorded.uid) && stored.generation < recorded.generation
+    })
+}
+
 #[derive(Clone, Default)]
 struct Choice {
     applied: Option<AppliedIntent>,
@@ -176,9 +194,7 @@ fn choose(situation: &Situation<'_>, network: &NetworkName, own_found: bool) -> 
         }
         return Choice { absent: true, ..base };
     };
-    let lower = recorded.is_some_and(|recorded| {
-        !stored.meta.uid.is_another_than(&recorded.uid) && stored.meta.generation < recorded.generation
-    });
+    let lower = is_older(&stored.meta, recorded);
     if lower && !situation.consistent {
         return Choice { stale: true, ..base };
     }
