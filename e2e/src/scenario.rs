@@ -4,6 +4,7 @@
 mod failover;
 mod hub_change;
 mod judge;
+mod laggard;
 mod mesh_to_hub;
 mod phases;
 mod show;

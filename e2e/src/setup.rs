@@ -68,6 +68,15 @@ impl fmt::Display for Transit {
     }
 }
 
+/// Whose worker is stopped (SIGSTOP) for some seconds during a hub change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Laggard {
+    /// A spoke, once its link to the new hub works and before it sends through it
+    Spoke,
+    /// The old hub, once it has confirmed that it is no longer the first one
+    OldHub,
+}
+
 /// One run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setup {
@@ -83,6 +92,8 @@ pub struct Setup {
     pub rate: u32,
     /// A phase that is left out by a controller of the tests' own, to show what it is for.
     pub leave_out: Option<Phase>,
+    /// Whose worker stands still for a while, to show what the phases wait for.
+    pub laggard: Option<Laggard>,
     /// Where objects, statuses and logs are kept; `None`: in a temporary folder that goes with the fleet.
     pub files: Option<PathBuf>,
 }
@@ -101,6 +112,7 @@ impl Setup {
             firewall: false,
             rate: 1000,
             leave_out: None,
+            laggard: None,
             files: None,
         }
     }

@@ -4,7 +4,7 @@ use std::{path::PathBuf, process::ExitCode};
 
 use anyhow::{Context as _, Result};
 use clap::Parser;
-use e2e::{Fleet, Say, Scenario, Setup, Topology, Transit, interrupt, scenario};
+use e2e::{Fleet, Laggard, Say, Scenario, Setup, Topology, Transit, interrupt, scenario};
 use spanwire_engine::Phase;
 use spanwire_testkit::lab::userns;
 
@@ -45,6 +45,9 @@ struct Cli {
     /// Leaves one phase out, by a controller of the tests' own: this loses packets, and shows what the phase is for
     #[arg(long, hide = true, value_parser = phase)]
     leave_out: Option<Phase>,
+    /// Stops one worker (SIGSTOP) for 6 s in the middle of the hub change, to show what the phases wait for
+    #[arg(long, hide = true, value_enum)]
+    laggard: Option<Laggard>,
     /// Prints one JSON document on standard output, progress on standard error
     #[arg(long)]
     json: bool,
@@ -67,6 +70,7 @@ impl Cli {
             firewall: self.firewall,
             rate: self.rate,
             leave_out: self.leave_out,
+            laggard: self.laggard,
             files: self.files.clone(),
             ..common
         }

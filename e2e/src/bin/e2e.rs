@@ -4,7 +4,8 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
 use clap::{Parser, ValueEnum};
-use e2e::{Say, Scenario, Setup, interrupt, scenario};
+use e2e::{Laggard, Outcome, Say, Scenario, Setup, interrupt, scenario};
+use spanwire_engine::Phase;
 use spanwire_testkit::lab::userns;
 
 /// Runs the end-to-end scenarios
@@ -20,12 +21,62 @@ struct Cli {
     /// Datagrams a second and pair
     #[arg(long, default_value_t = 500)]
     rate: u32,
+    /// Instead: hub changes with a phase left out, which must lose packets, beside the same ones with all phases
+    #[arg(long, conflicts_with = "scenarios")]
+    without_phases: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Provider {
     /// Network namespaces of this machine, the operator as processes, a directory as control store
     Local,
+}
+
+/// One run and what is expected of it.
+struct Case {
+    name: String,
+    setup: Setup,
+    must_lose: bool,
+}
+
+impl Cli {
+    fn cases(&self) -> Vec<Case> {
+        if self.without_phases {
+            return without_phases(self.rate);
+        }
+        let scenarios = if self.scenarios.is_empty() { &[Scenario::HubChange][..] } else { &self.scenarios };
+        let case = |scenario: &Scenario| Case {
+            name: scenario.to_string(),
+            setup: Setup { rate: self.rate, ..Setup::for_scenario(*scenario) },
+            must_lose: false,
+        };
+        scenarios.iter().map(case).collect()
+    }
+}
+
+/// What Adding, Switching and Demoting wait for is slow here; what Removing waits for is only that old links are gone.
+fn without_phases(rate: u32) -> Vec<Case> {
+    let runs = [
+        (Some(Phase::Adding), None),
+        (Some(Phase::Switching), Some(Laggard::Spoke)),
+        (Some(Phase::Demoting), Some(Laggard::OldHub)),
+        (None, Some(Laggard::Spoke)),
+        (None, Some(Laggard::OldHub)),
+    ];
+    let case = |(leave_out, laggard): (Option<Phase>, Option<Laggard>)| {
+        let phases = leave_out.map_or("all phases".to_owned(), |phase| format!("without {}", phase.as_str()));
+        let slow = match laggard {
+            None => "",
+            Some(Laggard::Spoke) => ", a slow spoke",
+            Some(Laggard::OldHub) => ", a slow old hub",
+        };
+        Case {
+            name: format!("hub-change, {phases}{slow}"),
+            setup: Setup { rate, leave_out, laggard, ..Setup::for_scenario(Scenario::HubChange) },
+            must_lose: leave_out.is_some(),
+        }
+    };
+    runs.into_iter().map(case).collect()
 }
 
 fn main() -> ExitCode {
@@ -41,16 +92,14 @@ fn run(cli: &Cli) -> Result<ExitCode> {
         Provider::Local => {}
     }
     interrupt::watch()?;
-    let scenarios = if cli.scenarios.is_empty() { &[Scenario::HubChange][..] } else { &cli.scenarios };
     let (mut passed, mut failed) = (0, 0);
-    for scenario in scenarios {
-        let setup = Setup { rate: cli.rate, ..Setup::for_scenario(*scenario) };
-        eprintln!("== {scenario}");
-        let (good, words) = match scenario::run(&setup, Say::Err) {
-            Ok((_fleet, outcome)) => (outcome.passed, outcome.verdict),
+    for case in cli.cases() {
+        eprintln!("== {}", case.name);
+        let (good, words) = match scenario::run(&case.setup, Say::Err) {
+            Ok((_fleet, outcome)) => judge(&case, &outcome),
             Err(error) => (false, format!("{error:#}")),
         };
-        println!("{scenario}: {}: {words}", if good { "passed" } else { "FAILED" });
+        println!("{}: {}: {words}", case.name, if good { "passed" } else { "FAILED" });
         *(if good { &mut passed } else { &mut failed }) += 1;
         if interrupt::is_interrupted() {
             break;
@@ -58,4 +107,16 @@ fn run(cli: &Cli) -> Result<ExitCode> {
     }
     println!("{passed} passed, {failed} failed, 0 skipped");
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn judge(case: &Case, outcome: &Outcome) -> (bool, String) {
+    if case.must_lose {
+        let words = format!("{} of {} datagrams lost, as they must be", outcome.lost, outcome.sent);
+        return if outcome.lost > 0 {
+            (true, words)
+        } else {
+            (false, "nothing was lost: what is the phase for?".to_owned())
+        };
+    }
+    (outcome.passed, outcome.verdict.clone())
 }

@@ -7,6 +7,7 @@ use std::{
 
 use anyhow::{Context as _, Result};
 use ipnet::IpNet;
+use nix::sys::signal::Signal;
 use spanwire_testkit::{
     lab::{Host, Lab},
     process::{Process, Program},
@@ -103,6 +104,12 @@ impl Member {
             worker.kill().with_context(|| format!("killing the worker of {name}"))?;
         }
         Ok(())
+    }
+
+    /// Sends the worker a signal.
+    pub(crate) fn signal_worker(&self, signal: Signal) -> Result<()> {
+        let worker = self.worker.as_ref().with_context(|| format!("{} has no worker", self.name()))?;
+        worker.signal(signal).with_context(|| format!("{signal} to the worker of {}", self.name()))
     }
 
     /// Starts the worker again.

@@ -25,14 +25,30 @@ impl Fleet {
     }
 }
 
+impl Fleet {
+    /// Generation and content of a member's intent; `None`: nothing yet.
+    ///
+    /// # Errors
+    /// The file is there and could not be read.
+    pub(crate) fn intent(&self, member: &str) -> Result<Option<(i64, WorkerSliceConfigSpec)>> {
+        let object = object::<WorkerSliceConfigSpec>(&self.control(), &format!("{NETWORK}.{member}.yaml"))?;
+        Ok(object.and_then(|object| Some((object.metadata.generation?, object.spec?))))
+    }
+}
+
 fn read<S: Kind>(control: &Path, name: &str, owner: &str) -> Result<Option<S::Status>> {
-    let path = control.join(S::PLURAL).join(format!("{name}.status.{owner}.yaml"));
+    let object = object::<S>(control, &format!("{name}.status.{owner}.yaml"))?;
+    Ok(object.and_then(|object| object.status))
+}
+
+fn object<S: Kind>(control: &Path, file: &str) -> Result<Option<Object<S>>> {
+    let path = control.join(S::PLURAL).join(file);
     let text = match fs::read_to_string(&path) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error).with_context(|| format!("reading {}", path.display())),
     };
-    let object: Object<S> =
+    let object =
         serde_saphyr::from_str(&text).with_context(|| format!("understanding {}", path.display()))?;
-    Ok(object.status)
+    Ok(Some(object))
 }

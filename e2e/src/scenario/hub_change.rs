@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::Result;
 use spanwire_api::Phase;
 
-use super::{Scene, judge, phases::Phases, show};
+use super::{Scene, judge, laggard::Stop, phases::Phases, show};
 use crate::{Fleet, Outcome, interrupt, measure::Keeps};
 
 /// What is sent at least, over all pairs.
@@ -34,8 +34,12 @@ pub(crate) fn run(scene: &Scene<'_>, fleet: &mut Fleet, kill: Kill) -> Result<Ou
     fleet.declare(|network| network.hub = Some("hub-b".to_owned()))?;
     let (mut phases, mut killed) = (Phases::default(), 0);
     let mut in_phases = Vec::new();
+    let mut stop = scene.setup.laggard.map(Stop::new);
     phases.follow(fleet, &run, scene.say, |fleet, phase| {
-        if kill == Kill::InEveryPhase {
+        if let Some(stop) = &mut stop {
+            stop.look(fleet, scene.say)?;
+        }
+        if let Some(phase) = phase.filter(|_| kill == Kill::InEveryPhase) {
             fleet.crash_and_restart()?;
             killed += KILLED_EACH_TIME;
             in_phases.push(phase);
@@ -43,6 +47,9 @@ pub(crate) fn run(scene: &Scene<'_>, fleet: &mut Fleet, kill: Kill) -> Result<Ou
         }
         Ok(())
     })?;
+    if let Some(stop) = &mut stop {
+        stop.finish(fleet, scene.say)?;
+    }
     tail(scene, &run)?;
     let measured = run.finish(&scene.pairs)?;
     show::links(fleet, scene.say)?;

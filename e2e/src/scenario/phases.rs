@@ -19,22 +19,24 @@ pub(crate) struct Phases {
 }
 
 impl Phases {
-    /// Watches until the declared state is reached; `entered` is called as each phase begins.
+    /// Watches until the declared state is reached; `look` is called as each phase begins, and each time that
+    /// nothing has changed.
     pub(crate) fn follow(
         &mut self,
         fleet: &mut Fleet,
         run: &Run,
         say: Say,
-        mut entered: impl FnMut(&mut Fleet, Phase) -> Result<()>,
+        mut look: impl FnMut(&mut Fleet, Option<Phase>) -> Result<()>,
     ) -> Result<()> {
         let first = self.seen.len();
         let done = interrupt::wait_for(LIMIT, || {
             let Some(status) = fleet.network()? else { return Ok(None) };
             if let Some(phase) = self.note(&status, run.now(), first) {
                 say.line(format!("{:7.2} s  {phase:?}", run.now().as_secs_f64()));
-                entered(fleet, phase)?;
+                look(fleet, Some(phase))?;
                 return Ok(None);
             }
+            look(fleet, None)?;
             Ok(fleet.declared().is_reached(&status).then_some(()))
         })?;
         if done.is_none() {
