@@ -2,13 +2,14 @@
 //! let an unreachable peer or an odd datagram hold up the others.
 
 use std::{
-    io::{self, IoSlice},
-    net::SocketAddr,
+    io::{self, IoSlice, IoSliceMut},
+    net::{SocketAddr, SocketAddrV4, SocketAddrV6},
     os::fd::{AsFd, AsRawFd},
     sync::{Arc, Weak},
     time::Duration,
 };
 
+use bytes::BytesMut;
 use gotatun::{
     packet::{Packet, PacketBufPool},
     udp::{
@@ -16,7 +17,12 @@ use gotatun::{
         socket::{UdpSocket, UdpSocketFactory},
     },
 };
-use nix::sys::socket::{ControlMessage, MsgFlags, SockaddrStorage, sendmsg, setsockopt, sockopt};
+use nix::{
+    cmsg_space,
+    sys::socket::{
+        ControlMessage, ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, sendmsg, setsockopt, sockopt,
+    },
+};
 use tokio::io::Interest;
 
 /// Bytes of each socket buffer.
@@ -27,6 +33,10 @@ const RUN: usize = 44;
 const MESSAGE: usize = 65_000;
 /// Datagrams handed over at once.
 const BATCH: usize = 128;
+/// Bytes that one message can bring, joined by the kernel or not.
+const LARGEST: usize = 65_536;
+/// Below this a message is copied out of the block that it came in.
+const KEPT: usize = 8_192;
 
 /// How long the socket of before may take to close.
 const CLOSING: Duration = Duration::from_secs(2);
@@ -195,8 +205,69 @@ impl Sender {
     }
 }
 
+/// Memory that the kernel writes datagrams to.
+#[derive(Default)]
+pub(super) struct Block(BytesMut);
+
+impl Receiver {
+    /// What one call has brought; nothing waiting is an error.
+    fn receive_joined(&self, block: &mut Block, packets: &mut Vec<(Packet, SocketAddr)>) -> io::Result<()> {
+        let Block(block) = block;
+        if block.len() < LARGEST {
+            *block = BytesMut::zeroed(LARGEST);
+        }
+        let mut control = cmsg_space!(i32);
+        let mut parts = [IoSliceMut::new(block)];
+        let socket = self.socket.socket().as_raw_fd();
+        let received =
+            recvmsg::<SockaddrStorage>(socket, &mut parts, Some(&mut control), MsgFlags::MSG_DONTWAIT)?;
+        let length = received.bytes;
+        let Some(source) = received.address.as_ref().and_then(source) else { return Ok(()) };
+        let joined = received.cmsgs()?.find_map(|message| match message {
+            ControlMessageOwned::UdpGroSegments(size) => usize::try_from(size).ok().filter(|size| *size > 0),
+            _ => None,
+        });
+        let size = joined.unwrap_or(length);
+        if length < KEPT {
+            // A few bytes must not keep the whole block.
+            let datagrams = block[..length].chunks(size.max(1));
+            packets.extend(datagrams.map(|bytes| (Packet::from_bytes(bytes.into()), source)));
+            return Ok(());
+        }
+        let mut datagrams = std::mem::take(block);
+        datagrams.truncate(length);
+        while !datagrams.is_empty() {
+            let datagram = datagrams.split_to(size.min(datagrams.len()));
+            packets.push((Packet::from_bytes(datagram), source));
+        }
+        Ok(())
+    }
+
+    /// All that waits, up to a batch.
+    fn receive_waiting(&self, block: &mut Block, packets: &mut Vec<(Packet, SocketAddr)>) -> io::Result<()> {
+        let before = packets.len();
+        while packets.len() < before + BATCH {
+            match self.receive_joined(block, packets) {
+                Ok(()) => {}
+                Err(error) if packets.len() == before => return Err(error),
+                Err(_) => break,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The sender; one of IPv4 arrives as a mapped address on a socket for both families.
+fn source(address: &SockaddrStorage) -> Option<SocketAddr> {
+    let v4 = address.as_sockaddr_in().map(|address| SocketAddr::from(SocketAddrV4::from(*address)));
+    let v6 = || address.as_sockaddr_in6().map(|address| SocketAddr::from(SocketAddrV6::from(*address)));
+    let mut source = v4.or_else(v6)?;
+    source.set_ip(source.ip().to_canonical());
+    Some(source)
+}
+
 impl UdpRecv for Receiver {
-    type RecvManyBuf = <UdpSocket as UdpRecv>::RecvManyBuf;
+    type RecvManyBuf = Block;
 
     async fn recv_from(&mut self, pool: &mut PacketBufPool) -> io::Result<(Packet, SocketAddr)> {
         loop {
@@ -209,12 +280,14 @@ impl UdpRecv for Receiver {
 
     async fn recv_many_from(
         &mut self,
-        buffer: &mut Self::RecvManyBuf,
-        pool: &mut PacketBufPool,
+        block: &mut Block,
+        _pool: &mut PacketBufPool,
         packets: &mut Vec<(Packet, SocketAddr)>,
     ) -> io::Result<()> {
         loop {
-            match self.socket.recv_many_from(buffer, pool, packets).await {
+            let socket = self.socket.socket();
+            let received = socket.async_io(Interest::READABLE, || self.receive_waiting(block, packets)).await;
+            match received {
                 Err(error) if !is_closed(&error) => skip(&error).await,
                 other => return other,
             }
@@ -245,6 +318,32 @@ mod tests {
             (Packet::from_bytes(bytes::BytesMut::zeroed(*size)), to.parse().unwrap())
         };
         list.iter().map(make).collect()
+    }
+
+    /// A message that is kept where it came in, one that is copied out, and one alone.
+    #[tokio::test]
+    async fn what_is_sent_in_runs_arrives_packet_by_packet() {
+        let params = UdpTransportFactoryParams { addr: None, port: 0, fwmark: None };
+        let (sender, _own) = Transport::default().bind(&params).await.unwrap();
+        let (back, mut receiver) = Transport::default().bind(&params).await.unwrap();
+        let port = UdpSend::local_addr(&back).unwrap().unwrap().port();
+        let mut block = Block::default();
+        for (count, size) in [(44, 1400), (5, 300), (1, 1200)] {
+            let to = SocketAddr::from(([127, 0, 0, 1], port));
+            let bytes = |number: usize| vec![u8::try_from(number).unwrap(); size];
+            let sent = (0..count).map(|number| (Packet::from_bytes(bytes(number)[..].into()), to));
+            sender.send_many_to(&mut (), &mut sent.collect()).await.unwrap();
+            let (mut packets, mut pool) = (Vec::new(), PacketBufPool::new(0));
+            while packets.len() < count {
+                receiver.recv_many_from(&mut block, &mut pool, &mut packets).await.unwrap();
+            }
+            assert_eq!(packets.len(), count);
+            let own = UdpSend::local_addr(&sender).unwrap().unwrap().port();
+            for (number, (packet, from)) in packets.iter().enumerate() {
+                assert_eq!(packet[..], bytes(number));
+                assert_eq!(*from, SocketAddr::from(([127, 0, 0, 1], own)));
+            }
+        }
     }
 
     #[test]
