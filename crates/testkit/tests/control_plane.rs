@@ -71,7 +71,7 @@ async fn outages_end_where_they_began_and_a_snapshot_forgets_what_came_after() {
     assert_eq!(control.url(), url);
     put(&client, "default", "kept").await.unwrap();
     control.stop_etcd().unwrap();
-    let answer = tokio::time::timeout(Duration::from_secs(10), put(&client, "default", "lost")).await;
+    let answer = tokio::time::timeout(Duration::from_secs(3), put(&client, "default", "lost")).await;
     assert!(answer.is_err() || answer.is_ok_and(|answer| answer.is_err()));
     control.start_etcd().unwrap();
     let snapshot = control.snapshot().unwrap();

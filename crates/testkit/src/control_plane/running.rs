@@ -24,7 +24,6 @@ const API_SERVER: &str = "kube-apiserver";
 /// Generous: the test run of a loaded machine may start many at once.
 const LIMIT: Duration = Duration::from_secs(90);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-const ENDS_WITHIN: Duration = Duration::from_secs(20);
 
 #[derive(Debug)]
 pub(super) struct Running {
@@ -55,8 +54,9 @@ impl Running {
         Ok(Self { folder: folder.to_owned(), etcd, api_server })
     }
 
+    /// Asked nicely it would wait for its clients, up to a minute.
     pub(super) fn stop_api_server(&mut self) -> Result<(), ControlPlaneError> {
-        stop(API_SERVER, &mut self.api_server)
+        self.api_server.kill().map(drop).map_err(|source| failed(API_SERVER, source))
     }
 
     pub(super) fn start_api_server(&mut self, access: &Access) -> Result<(), ControlPlaneError> {
@@ -64,8 +64,9 @@ impl Running {
         wait_for_api_server(&mut self.api_server, access)
     }
 
+    /// See above; nothing is lost, as the kernel still holds what was written.
     pub(super) fn stop_etcd(&mut self) -> Result<(), ControlPlaneError> {
-        stop(ETCD, &mut self.etcd)
+        self.etcd.kill().map(drop).map_err(|source| failed(ETCD, source))
     }
 
     pub(super) fn start_etcd(&mut self) -> Result<(), ControlPlaneError> {
@@ -97,14 +98,6 @@ impl Running {
 
 fn failed(program: &'static str, source: ProcessError) -> ControlPlaneError {
     ControlPlaneError::Process { program, source }
-}
-
-/// A server that lingers is killed; that is an end, too.
-fn stop(program: &'static str, process: &mut Process) -> Result<(), ControlPlaneError> {
-    match process.terminate(ENDS_WITHIN) {
-        Ok(_) | Err(ProcessError::Stubborn { .. }) => Ok(()),
-        Err(source) => Err(failed(program, source)),
-    }
 }
 
 fn wait_for_etcd(etcd: &mut Process, folder: &Path) -> Result<(), ControlPlaneError> {
