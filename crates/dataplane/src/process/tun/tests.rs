@@ -152,11 +152,16 @@ proptest! {
     }
 
     #[test]
-    fn no_piece_is_too_odd(piece in proptest::collection::vec(any::<u8>(), 0..200), kind in 0u8..6) {
-        let mut piece = piece;
-        if let Some(at) = piece.get_mut(1) {
-            *at = kind;
+    fn no_piece_is_too_odd(
+        (v6, tcp) in any::<(bool, bool)>(),
+        odd in proptest::collection::vec((0usize..50, 0u8..64), 1..8),
+        length in 0usize..500,
+    ) {
+        let mut piece = Flow { v6, tcp, port: 7 }.piece(0, ACK, &[1; 400], 100);
+        for (at, byte) in odd {
+            piece[at] = byte;
         }
+        piece.truncate(length);
         let mut packets = Vec::new();
         let _ = split(&mut piece, &mut packets);
         let mut batch: Vec<Packet> = packets.into_iter().map(Packet::into_bytes).collect();
