@@ -5,116 +5,91 @@ use spanwire_testkit::control_plane::ControlPlane;
 
 use super::{apply, client, object};
 
+const LONG: &str = "a-name-of-64-characters-and-that-is-one-more-than-a-label-can-be";
 const KEY: &str = "hSDwCYkwp1R0i33ctD73Wg2/Og0mOBr066SpjqqbTmo=";
 
 /// Kind, name, spec, and a part of the answer.
-fn refused() -> Vec<(&'static str, &'static str, String, &'static str)> {
-    let long = "a".repeat(64);
-    let many = |count: usize| (0..count).map(|n| format!("'g{n}'")).collect::<Vec<_>>().join(", ");
-    let link = |change: &str| {
-        let mut fields = vec![
-            "network: demo".to_owned(),
-            "peer: hub-a".into(),
-            "role: uplink".into(),
-            "device: sw0".into(),
-            "listenPort: 51820".into(),
-            format!("publicKey: {KEY}"),
-            "keyGeneration: 1".into(),
-            "keepalive: 25s".into(),
-            "intentGeneration: 1".into(),
-        ];
-        let field = change.split(':').next().unwrap();
-        fields.retain(|other| other.split(':').next().unwrap() != field);
-        format!("{{{}, {change}}}", fields.join(", "))
-    };
-    let gateway = |text: &str| format!("{{subnets: [10.1.0.0/24], {text}}}");
-    let network = |text: &str| format!("{{topology: mesh, {text}}}");
-    let intent = |text: &str| format!("{{sliceName: demo, gateway: w1, {text}}}");
+type Row = (&'static str, &'static str, String, &'static str);
+
+fn gateways() -> Vec<Row> {
+    let row = |spec: &str, words| ("Gateway", "w1", spec.to_owned(), words);
+    let more = |text: &str, words| ("Gateway", "w1", format!("{{subnets: [10.1.0.0/24], {text}}}"), words);
+    let named = |name, words| ("Gateway", name, "{subnets: [10.1.0.0/24]}".to_owned(), words);
     vec![
-        ("Gateway", "a.b", gateway(""), "the name of a Gateway is one label"),
-        ("Gateway", Box::leak(long.into_boxed_str()), gateway(""), "the name of a Gateway is one label"),
-        ("Gateway", "w1", "{subnets: []}".into(), "should have at least 1 items"),
-        ("Gateway", "w1", "{}".into(), "spec.subnets: Required value"),
-        ("Gateway", "w1", "{subnets: [10.1.0.1/24]}".into(), "the prefix has host bits: set them to zero"),
-        ("Gateway", "w1", "{subnets: ['2001:db8::1/64']}".into(), "the prefix has host bits"),
-        ("Gateway", "w1", "{subnets: [10.1.0.0/33]}".into(), "write a prefix, as in 10.0.0.0/24"),
-        ("Gateway", "w1", "{subnets: [10.1.0.0]}".into(), "write a prefix, as in 10.0.0.0/24"),
-        ("Gateway", "w1", "{subnets: [lan]}".into(), "spec.subnets[0]"),
-        (
-            "Gateway",
-            "w1",
-            gateway("advertise: {host: 'https://a.example'}"),
-            "write a DNS name or an address",
-        ),
-        ("Gateway", "w1", gateway("advertise: {host: 'a.example:51820'}"), "ports stand in `ports`"),
-        ("Gateway", "w1", gateway("advertise: {host: '[2001:db8::1]'}"), "without scheme, brackets or port"),
-        (
-            "Gateway",
-            "w1",
-            gateway("advertise: {ports: [{network: demo, role: uplink, port: 1}]}"),
+        named("a.b", "the name of a Gateway is one label"),
+        named(LONG, "the name of a Gateway is one label"),
+        row("{subnets: []}", "should have at least 1 items"),
+        row("{}", "spec.subnets: Required value"),
+        row("{subnets: [10.1.0.1/24]}", "the prefix has host bits: set them to zero"),
+        row("{subnets: ['2001:db8::1/64']}", "the prefix has host bits"),
+        row("{subnets: [10.1.0.0/33]}", "write a prefix, as in 10.0.0.0/24"),
+        row("{subnets: [10.1.0.0]}", "write a prefix, as in 10.0.0.0/24"),
+        row("{subnets: [lan]}", "spec.subnets[0]"),
+        more("advertise: {host: 'https://a.example'}", "write a DNS name or an address"),
+        more("advertise: {host: 'a.example:51820'}", "ports stand in `ports`"),
+        more("advertise: {host: '[2001:db8::1]'}", "without scheme, brackets or port"),
+        more(
+            "advertise: {ports: [{network: demo, role: uplink, port: 1}]}",
             "supported values: \"downlink\", \"mesh\", \"trunk\"",
         ),
-        (
-            "Gateway",
-            "w1",
-            gateway("advertise: {ports: [{network: demo, role: mesh, port: 0}]}"),
-            "should be greater than or equal to 1",
-        ),
-        ("Gateway", "w1", gateway("mainenance: true"), ".spec.mainenance: field not declared in schema"),
-        ("GatewayNetwork", "a.b", network("cidr: 10.9.0.0/24"), "the name of a GatewayNetwork is one label"),
-        ("GatewayNetwork", "demo", network("cidr: 10.9.0.7/24"), "cidr has host bits: set them to zero"),
-        ("GatewayNetwork", "demo", network("cidr: ten"), "write a prefix, as in 10.0.0.0/24"),
-        ("GatewayNetwork", "demo", network("members: [a, b, a]"), "duplicate entries"),
-        (
-            "GatewayNetwork",
-            "demo",
-            network("transit: Sometimes"),
-            "supported values: \"Routed\", \"Isolated\"",
-        ),
-        (
-            "GatewayNetwork",
-            "demo",
-            network("hubChange: {connectTimeout: '60'}"),
-            "spec.hubChange.connectTimeout",
-        ),
-        (
-            "GatewayNetwork",
-            "demo",
-            network("hubChange: {onTimeout: Wait}"),
-            "supported values: \"Proceed\", \"Hold\"",
-        ),
-        ("GatewayNetwork", "demo", network("tunnel: {mtu: 100}"), "greater than or equal to 576"),
-        ("GatewayNetwork", "demo", network("tunnel: {mode: fast}"), "\"auto\", \"kernel\", \"userspace\""),
-        (
-            "GatewayNetwork",
-            "demo",
-            network(&format!("members: [{}]", many(1025))),
-            "must have at most 1024 items",
-        ),
+        more("advertise: {ports: [{network: demo, role: mesh, port: 0}]}", "greater than or equal to 1"),
+        more("mainenance: true", ".spec.mainenance: field not declared in schema"),
+    ]
+}
+
+fn networks() -> Vec<Row> {
+    let row = |text: &str, words| ("GatewayNetwork", "demo", format!("{{topology: mesh, {text}}}"), words);
+    let many: Vec<_> = (0..1025).map(|n| format!("g{n}")).collect();
+    vec![
+        ("GatewayNetwork", "a.b", "{}".to_owned(), "the name of a GatewayNetwork is one label"),
+        row("cidr: 10.9.0.7/24", "cidr has host bits: set them to zero"),
+        row("cidr: ten", "write a prefix, as in 10.0.0.0/24"),
+        row("members: [a, b, a]", "duplicate entries"),
+        row(&format!("members: [{}]", many.join(", ")), "must have at most 1024 items"),
+        row("transit: Sometimes", "supported values: \"Routed\", \"Isolated\""),
+        row("hubChange: {connectTimeout: '60'}", "spec.hubChange.connectTimeout"),
+        row("hubChange: {onTimeout: Wait}", "supported values: \"Proceed\", \"Hold\""),
+        row("tunnel: {mtu: 100}", "greater than or equal to 576"),
+        row("tunnel: {mode: fast}", "\"auto\", \"kernel\", \"userspace\""),
+    ]
+}
+
+fn intents() -> Vec<Row> {
+    let row = |text: &str, words| {
+        ("WorkerSliceConfig", "demo.w1", format!("{{sliceName: demo, gateway: w1, {text}}}"), words)
+    };
+    vec![
         (
             "WorkerSliceConfig",
             "demo.w2",
-            intent(""),
+            "{sliceName: demo, gateway: w1}".to_owned(),
             "the name of a WorkerSliceConfig is <sliceName>.<gateway>",
         ),
-        ("WorkerSliceConfig", "demo.w1", intent("tunnelAddress: 10.9.0.1/24"), "without a prefix length"),
-        ("WorkerSliceConfig", "demo.w1", intent("role: boss"), "supported values: \"hub\", \"spoke\""),
-        ("WorkerSliceConfig", "demo.w1", intent("hubs: [a.b]"), "spec.hubs[0]"),
-        ("WorkerSliceConfig", "demo.w1", "{sliceName: demo}".into(), "spec.gateway: Required value"),
+        ("WorkerSliceConfig", "demo.w1", "{sliceName: demo}".to_owned(), "spec.gateway: Required value"),
+        row("tunnelAddress: 10.9.0.1/24", "without a prefix length"),
+        row("role: boss", "supported values: \"hub\", \"spoke\""),
+        row("hubs: [a.b]", "spec.hubs[0]"),
+    ]
+}
+
+fn records() -> Vec<Row> {
+    let link = |device: &str, key: &str| {
+        format!(
+            "{{network: demo, peer: hub-a, role: uplink, device: {device}, listenPort: 51820, publicKey: {key}, \
+             keyGeneration: 1, keepalive: 25s, intentGeneration: 1}}"
+        )
+    };
+    let intent = "{generation: 1, intent: {sliceName: demo, gateway: w1}}".to_owned();
+    vec![
         (
             "TunnelLink",
             "demo.hub-a.mesh",
-            link("role: uplink"),
+            link("sw0", KEY),
             "the name of a TunnelLink is <network>.<peer>.<role>",
         ),
-        ("TunnelLink", "demo.hub-a.uplink", link("device: a-name-of-16-chr"), "spec.device"),
-        ("TunnelLink", "demo.hub-a.uplink", link("publicKey: short"), "at least 44"),
-        (
-            "AppliedIntent",
-            "other",
-            "{generation: 1, intent: {sliceName: demo, gateway: w1}}".into(),
-            "the name of an AppliedIntent is that of its network",
-        ),
+        ("TunnelLink", "demo.hub-a.uplink", link("a-name-of-16-chr", KEY), "spec.device"),
+        ("TunnelLink", "demo.hub-a.uplink", link("sw0", "short"), "at least 44"),
+        ("AppliedIntent", "other", intent, "the name of an AppliedIntent is that of its network"),
     ]
 }
 
@@ -164,7 +139,8 @@ async fn wrong_inputs_are_refused_with_the_fix() {
     let Some(control) = ControlPlane::shared() else { return };
     let client = client(control, "refusals").await;
     let mut wrong = Vec::new();
-    for (kind, name, spec, expected) in refused() {
+    let rows = [gateways(), networks(), intents(), records()].concat();
+    for (kind, name, spec, expected) in rows {
         let answer = apply(&client, "refusals", &object(kind, name, &spec)).await;
         match answer {
             Err(words) if words.contains(expected) => {}

@@ -68,12 +68,8 @@ fn spawn(run: &Run, args: &Up) -> std::io::Result<Child> {
 }
 
 fn explain(run: &Run, args: &Up) -> Result<(), String> {
-    let kubectl = match assets::find().map_err(|error| error.to_string())?.kubectl {
-        Some(path) => path.display().to_string(),
-        None => "kubectl".to_owned(),
-    };
     println!("export KUBECONFIG={}", run.kubeconfig(ADMIN).display());
-    println!("{kubectl} get crds            # ours are there; what is yours comes with {kubectl} apply -f");
+    println!("{} get spanwire", kubectl()?);
     println!("context: {}", args.named.name);
     println!("requests: {}", run.folder().join("audit.log").display());
     for user in &args.users {
@@ -82,6 +78,16 @@ fn explain(run: &Run, args: &Up) -> Result<(), String> {
     let named = format!("--name {}", args.named.name);
     println!("end it with: cargo xtask control-plane down {named}");
     Ok(())
+}
+
+/// The user's own where there is one.
+fn kubectl() -> Result<String, String> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    if std::env::split_paths(&path).any(|folder| folder.join("kubectl").is_file()) {
+        return Ok("kubectl".to_owned());
+    }
+    let built = assets::find().map_err(|error| error.to_string())?.kubectl;
+    Ok(built.map_or_else(|| "kubectl".to_owned(), |path| path.display().to_string()))
 }
 
 /// Starts one and holds it until SIGTERM or SIGINT.

@@ -69,3 +69,20 @@ fn start_time(pid: u32) -> Option<String> {
     let fields: Vec<&str> = text.rsplit(')').next()?.split_whitespace().collect();
     (fields.first() != Some(&"Z")).then(|| fields.get(19).map(|field| (*field).to_owned())).flatten()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_process_that_was_noted_is_the_keeper() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = Run(folder.path().to_owned());
+        assert_eq!(run.keeper(), None);
+        run.note_keeper().unwrap();
+        assert_eq!(run.keeper(), Some(std::process::id()));
+        // A process that got the id of a keeper that has ended.
+        fs::write(folder.path().join(KEEPER), format!("{} 1\n", std::process::id())).unwrap();
+        assert_eq!(run.keeper(), None);
+    }
+}
