@@ -13,6 +13,7 @@ use crate::{
     WorkerSliceConfigSpec,
 };
 
+const LEASES: &str = "coordination.k8s.io";
 const READ: &[&str] = &["get", "list", "watch"];
 const OWN: &[&str] = &["get", "list", "watch", "create", "update", "patch", "delete"];
 
@@ -25,7 +26,7 @@ pub fn worker_role_name(gateway: &str) -> String {
 /// Name of the Secret, in the worker's own cluster, that holds its private key.
 #[must_use]
 pub fn worker_secret_name(gateway: &str) -> String {
-    format!("spanwire-key-{gateway}")
+    format!("spanwire-{gateway}")
 }
 
 /// Name of the Lease, in the worker's own cluster, whose holder acts for the gateway.
@@ -86,12 +87,11 @@ pub fn worker_local_role(namespace: &str, gateway: &str) -> Role {
     let rules = vec![
         rule(GROUP, &[links, applied], OWN),
         rule(GROUP, &[&status(links)], &["get", "update", "patch"]),
-        // A server-side apply of what is not there asks for `create` by name, so no other Secret can be made.
-        named(rule("", &["secrets"], &["get", "create", "update", "patch", "delete"]), secret),
-        named(
-            rule("coordination.k8s.io", &["leases"], &["get", "create", "update", "patch"]),
-            vec![worker_lease_name(gateway)],
-        ),
+        named(rule("", &["secrets"], &["get", "update", "patch", "delete"]), secret),
+        // A plain create has no name that could be asked for. It must be one: an apply would write over another key.
+        rule("", &["secrets"], &["create"]),
+        named(rule(LEASES, &["leases"], &["get", "update", "patch"]), vec![worker_lease_name(gateway)]),
+        rule(LEASES, &["leases"], &["create"]),
         events(),
     ];
     role(namespace, &worker_role_name(gateway), rules)
@@ -113,12 +113,9 @@ pub fn controller_role(namespace: &str) -> Role {
         // Only to hand it on: nobody can grant what he does not have.
         rule(GROUP, &[&status(intents)], &["get", "patch"]),
         rule("rbac.authorization.k8s.io", &["roles", "rolebindings"], OWN),
-        named(
-            rule("coordination.k8s.io", &["leases"], &["get", "create", "update", "patch"]),
-            vec![CONTROLLER_LEASE.to_owned()],
-        ),
-        // A lease is also made by a plain create, for which a name can't be asked.
-        rule("coordination.k8s.io", &["leases"], &["create"]),
+        named(rule(LEASES, &["leases"], &["get", "update", "patch"]), vec![CONTROLLER_LEASE.to_owned()]),
+        // A plain create has no name that could be asked for.
+        rule(LEASES, &["leases"], &["create"]),
         events(),
     ];
     role(namespace, "spanwire-controller", rules)
@@ -198,7 +195,8 @@ mod tests {
                     .verbs
                     .iter()
                     .any(|verb| ["list", "watch", "deletecollection"].contains(&verb.as_str()));
-                assert!(!secrets || (!many && rule.resource_names.is_some()));
+                let made = rule.verbs == ["create"];
+                assert!(!secrets || made || (!many && rule.resource_names.is_some()));
             }
         }
     }

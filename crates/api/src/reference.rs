@@ -87,6 +87,14 @@ fn meaning(field: &JSONSchemaProps, required: bool) -> String {
     if let Some(default) = field.default.as_ref().filter(|default| says_something(&default.0)) {
         let _ = write!(text, " Default: `{}`.", plain(&default.0));
     }
+    for rule in field.x_kubernetes_validations.iter().flatten() {
+        let _ = write!(text, " Rule: {}.", rule.message.as_deref().unwrap_or(&rule.rule));
+    }
+    if let Some(JSONSchemaPropsOrArray::Schema(items)) = &field.items {
+        for rule in items.x_kubernetes_validations.iter().flatten() {
+            let _ = write!(text, " Rule for each: {}.", rule.message.as_deref().unwrap_or(&rule.rule));
+        }
+    }
     if required { format!("**Required.** {text}") } else { text }
 }
 
@@ -106,6 +114,7 @@ fn plain(value: &serde_json::Value) -> String {
 }
 
 fn line(page: &mut String, text: &str) {
-    page.push_str(text);
+    // What stands in angle brackets would be taken for a tag.
+    page.push_str(&text.replace('<', "\\<"));
     page.push('\n');
 }

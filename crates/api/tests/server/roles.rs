@@ -41,8 +41,8 @@ const IN_CONTROL_CLUSTER: &[Row] = &[
     ("spanwire.dev", "tunnellinks", "", &[]),
     ("spanwire.dev", "appliedintents", "", &[]),
     ("", "secrets", "", &[]),
-    ("", "secrets", "spanwire-key-w1", &[]),
-    ("", "secrets", "spanwire-key-w2", &[]),
+    ("", "secrets", "spanwire-w1", &[]),
+    ("", "secrets", "spanwire-w2", &[]),
     ("rbac.authorization.k8s.io", "roles", "spanwire-worker-w1", &[]),
     ("rbac.authorization.k8s.io", "rolebindings", "spanwire-worker-w1", &[]),
     ("", "serviceaccounts/token", "spanwire-worker-w2", &[]),
@@ -54,11 +54,12 @@ const IN_OWN_CLUSTER: &[Row] = &[
     ("spanwire.dev", "tunnellinks/status", "demo.w2.mesh", &["get", "update", "patch"]),
     ("spanwire.dev", "appliedintents", "", &["get", "list", "watch", "create", "update", "patch", "delete"]),
     ("spanwire.dev", "gateways", "", &[]),
-    ("", "secrets", "", &[]),
-    ("", "secrets", "spanwire-key-w1", &["get", "create", "update", "patch", "delete"]),
-    ("", "secrets", "spanwire-key-w2", &[]),
+    // A create has no name that a role could ask for; what it made for another can't be read or changed.
+    ("", "secrets", "", &["create"]),
+    ("", "secrets", "spanwire-w1", &["get", "create", "update", "patch", "delete"]),
+    ("", "secrets", "spanwire-w2", &["create"]),
     ("coordination.k8s.io", "leases", "spanwire-worker-w1", &["get", "create", "update", "patch"]),
-    ("coordination.k8s.io", "leases", "spanwire-worker-w2", &[]),
+    ("coordination.k8s.io", "leases", "spanwire-worker-w2", &["create"]),
     ("events.k8s.io", "events", "", &["create", "patch"]),
     ("", "pods", "", &[]),
 ];
@@ -179,8 +180,14 @@ async fn a_worker_keeps_its_records_and_its_own_secret_in_its_cluster() {
     let parameters = PatchParams::apply("worker");
     let secret = |name: &str| json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}});
     let own = rbac::worker_secret_name("w1");
+    let made: Secret = serde_json::from_value(secret(&own)).unwrap();
+    secrets.create(&PostParams::default(), &made).await.unwrap();
     secrets.patch(&own, &parameters, &Patch::Apply(secret(&own))).await.unwrap();
+    assert_eq!(secrets.get(&own).await.unwrap().metadata.name, Some(own));
     let other = rbac::worker_secret_name("w2");
+    let theirs: Api<Secret> = Api::namespaced(admin.clone(), HERE);
+    theirs.create(&PostParams::default(), &serde_json::from_value(secret(&other)).unwrap()).await.unwrap();
+    assert!(words(secrets.get(&other).await.unwrap_err()).starts_with("403"));
     let refusal = words(secrets.patch(&other, &parameters, &Patch::Apply(secret(&other))).await.unwrap_err());
     assert!(refusal.starts_with("403"), "{refusal}");
 }
