@@ -1,5 +1,6 @@
 //! The command line of `spanwire`, parsed once at the edge. It refuses to read files or to reach a store.
 
+pub mod numbers;
 pub mod place;
 
 use std::{path::PathBuf, time::Duration};
@@ -7,6 +8,7 @@ use std::{path::PathBuf, time::Duration};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use spanwire_engine::GatewayName;
 
+pub use numbers::Numbers;
 pub use place::{Place, PlaceError};
 
 const EXAMPLES: &str = "\
@@ -116,9 +118,12 @@ pub struct Rhythm {
 /// `spanwire controller`.
 #[derive(Debug, Clone, Args)]
 pub struct ControllerArgs {
-    /// Where networks, gateways and intents are: dir:PATH (API servers come later)
+    /// Where networks, gateways and intents are: kube, kube:CONTEXT or dir:PATH
     #[arg(long, env = "SPANWIRE_CONTROL", value_name = "PLACE")]
     pub control: Place,
+    /// Namespace of --control kube [default: the context's, or the pod's own]
+    #[arg(long, env = "SPANWIRE_CONTROL_NAMESPACE", value_name = "NAMESPACE")]
+    pub control_namespace: Option<String>,
     /// The rhythm of the loop.
     #[command(flatten)]
     pub rhythm: Rhythm,
@@ -127,12 +132,18 @@ pub struct ControllerArgs {
 /// `spanwire worker`.
 #[derive(Debug, Clone, Args)]
 pub struct WorkerArgs {
-    /// Where gateways and intents are: dir:PATH (API servers come later)
+    /// Where gateways and intents are: kube, kube:CONTEXT or dir:PATH
     #[arg(long, env = "SPANWIRE_CONTROL", value_name = "PLACE")]
     pub control: Place,
-    /// Where this worker keeps its records: dir:PATH (API servers come later)
+    /// Namespace of --control kube [default: the context's, or the pod's own]
+    #[arg(long, env = "SPANWIRE_CONTROL_NAMESPACE", value_name = "NAMESPACE")]
+    pub control_namespace: Option<String>,
+    /// Where this worker keeps its records: kube, kube:CONTEXT or dir:PATH
     #[arg(long, env = "SPANWIRE_LOCAL", value_name = "PLACE")]
     pub local: Place,
+    /// Namespace of --local kube [default: the context's, or the pod's own]
+    #[arg(long, env = "SPANWIRE_LOCAL_NAMESPACE", value_name = "NAMESPACE")]
+    pub local_namespace: Option<String>,
     /// The gateway that this host is
     #[arg(long, env = "SPANWIRE_GATEWAY", value_name = "NAME")]
     pub gateway: GatewayName,
@@ -145,12 +156,16 @@ pub struct WorkerArgs {
     /// Folder for what lasts until the next boot (what reverse-path filtering was before)
     #[arg(long, default_value = "/run/spanwire", env = "SPANWIRE_RUN_DIR", value_name = "PATH")]
     pub run_dir: PathBuf,
-    /// File of the private key, made if missing [default: private.key in the local folder]
+    /// File of the private key, made if missing [default: private.key in the folder of --local dir, or the Secret
+    /// spanwire-GATEWAY of --local kube]
     #[arg(long, env = "SPANWIRE_KEY_FILE", value_name = "PATH")]
     pub key_file: Option<PathBuf>,
     /// The rhythm of the loop.
     #[command(flatten)]
     pub rhythm: Rhythm,
+    /// Numbers on this host.
+    #[command(flatten)]
+    pub numbers: Numbers,
     /// Prints the plan and writes nothing
     #[arg(long, conflicts_with_all = ["once", "uninstall"])]
     pub dry_run: bool,

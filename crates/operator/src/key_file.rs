@@ -45,9 +45,6 @@ pub enum Error {
         #[source]
         cause: serde_json::Error,
     },
-    /// The system gave no unpredictable bytes.
-    #[error("cannot make a private key")]
-    Generate(#[source] spanwire_dataplane::key::Error),
     /// The folder of the key could not be made.
     #[error("cannot make room for the key")]
     Folder(#[source] folder::Error),
@@ -66,7 +63,7 @@ impl port::Fault for Error {
     fn class(&self) -> Class {
         match self {
             Error::Read { .. } | Error::Malformed { .. } | Error::Generation { .. } => Class::NeedsHuman,
-            Error::Generate(_) | Error::Folder(_) | Error::Write { .. } => Class::Retry,
+            Error::Folder(_) | Error::Write { .. } => Class::Retry,
         }
     }
 }
@@ -113,14 +110,6 @@ impl KeyFile {
         self.warn_if_open_to_others();
         let generation = self.beside()?.filter(|beside| beside.public_key == public.to_string());
         Ok(Some(OwnKey { secret, public, generation: generation.map(|beside| beside.key_generation) }))
-    }
-
-    /// Makes a key of `generation` where there is none. It is durable when this returns.
-    ///
-    /// # Errors
-    /// No key could be made or stored; a file that came into being meanwhile is left as it is.
-    pub fn create(&self, generation: i64) -> Result<OwnKey, Error> {
-        self.store(SecretKey::generate().map_err(Error::Generate)?, generation)
     }
 
     /// Stores `secret` as the key of `generation` where there is none. It is durable when this returns.

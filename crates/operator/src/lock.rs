@@ -62,8 +62,8 @@ impl port::Fault for Error {
 /// What one process at a time may hold. All of it is given back when the process ends, however it ends.
 #[derive(Debug, Clone)]
 pub struct Lock {
-    /// The file that is locked; made if missing.
-    pub file: PathBuf,
+    /// The file that is locked, made if missing; `None` where the store has a lease instead.
+    pub file: Option<PathBuf>,
     /// The abstract socket name that is bound in the network namespace, for what acts on the host.
     pub namespace: Option<String>,
 }
@@ -71,7 +71,7 @@ pub struct Lock {
 /// A lock that is held until this is dropped.
 #[derive(Debug)]
 pub struct Held {
-    _file: Flock<File>,
+    _file: Option<Flock<File>>,
     _namespace: Option<OwnedFd>,
 }
 
@@ -81,7 +81,10 @@ impl Lock {
     /// # Errors
     /// The lock can't even be tried.
     pub fn try_take(&self) -> Result<Option<Held>, Error> {
-        let Some(file) = lock_file(&self.file)? else { return Ok(None) };
+        let file = match self.file.as_deref().map(lock_file).transpose()? {
+            Some(None) => return Ok(None),
+            held => held.flatten(),
+        };
         match self.namespace.as_deref().map(bind_name) {
             None => Ok(Some(Held { _file: file, _namespace: None })),
             Some(Ok(socket)) => Ok(Some(Held { _file: file, _namespace: Some(socket) })),
@@ -103,7 +106,7 @@ impl Lock {
                 return Ok(held);
             }
             if !said {
-                tracing::warn!(lock = %self.file.display(), "another process acts here: standing by until it ends");
+                tracing::warn!(lock = ?self, "another process acts here: standing by until it ends");
                 said = true;
             }
             tokio::time::sleep(LOOK_AGAIN).await;
@@ -140,8 +143,8 @@ mod tests {
     fn w8_a_second_process_does_not_get_the_lock_before_the_first_is_gone() {
         let folder = tempfile::tempdir().unwrap();
         let namespace = Some(format!("spanwire/test-{}", std::process::id()));
-        let lock = Lock { file: folder.path().join("lock"), namespace: namespace.clone() };
-        let elsewhere = Lock { file: folder.path().join("other"), namespace };
+        let lock = Lock { file: Some(folder.path().join("lock")), namespace: namespace.clone() };
+        let elsewhere = Lock { file: Some(folder.path().join("other")), namespace };
         let held = lock.try_take().unwrap().unwrap();
         assert!(lock.try_take().unwrap().is_none(), "same folder");
         assert!(elsewhere.try_take().unwrap().is_none(), "same network namespace");
@@ -151,7 +154,7 @@ mod tests {
 
     #[test]
     fn a_missing_folder_is_an_error_with_its_path() {
-        let lock = Lock { file: "/nonexistent/folder/lock".into(), namespace: None };
+        let lock = Lock { file: Some("/nonexistent/folder/lock".into()), namespace: None };
         assert!(lock.try_take().unwrap_err().to_string().contains("/nonexistent/folder/lock"));
     }
 }

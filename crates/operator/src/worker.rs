@@ -99,7 +99,8 @@ impl<C: WorkerStore, L: LocalStore, D: Devices + Facts, P: Probes> Reconciler fo
             Ok(fetched) => fetched,
             Err(fault) => return Outcome::failed(fault),
         };
-        let validated = match validate::validate(&self.me, &mut self.identity, &self.settings, fetched) {
+        let validated = match validate::validate(&self.me, &mut self.identity, &self.settings, fetched).await
+        {
             Ok(validated) => validated,
             Err(fault) => return Outcome::failed(fault),
         };

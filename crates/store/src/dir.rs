@@ -22,7 +22,7 @@ mod worker;
 
 pub use controller::Controller;
 pub use declaration::{BadDeclaration, Declaration};
-pub use error::{Conflict, Error};
+pub use error::Error;
 pub use local::Local;
 pub use watch::Watch;
 pub use worker::Worker;

@@ -1,4 +1,4 @@
-//! Where declared state and records live: a directory of files. It refuses policy: it reads, joins and writes what the
+//! Where declared state and records live: a directory of files, or an API server. It refuses policy: it reads, joins and writes what the
 //! engine's ports name, and says what it could not read.
 //!
 //! ```
@@ -27,6 +27,12 @@
 //! ```
 #![warn(missing_docs)]
 
+#[cfg(feature = "cluster")]
+pub mod cluster;
+mod conflict;
 mod convert;
 pub mod dir;
+mod managed;
 mod yaml;
+
+pub use conflict::Conflict;

@@ -1,10 +1,6 @@
 //! Where a store is: an API server or a directory. It refuses anything else, by name of what would be understood.
 
-use std::{
-    fmt,
-    path::{Path, PathBuf},
-    str::FromStr,
-};
+use std::{fmt, path::PathBuf, str::FromStr};
 
 /// A store's place.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,30 +23,6 @@ pub enum PlaceError {
     /// The path is missing.
     #[error("dir: needs a path, such as dir:/var/lib/spanwire")]
     NoPath,
-    /// This version has no store for API servers.
-    #[error(
-        "{flag} {place}: this version keeps its objects in directories only. Use {flag} dir:PATH with a folder that \
-         controller and workers share (docs/directory-store.md shows its files); a store on an API server comes later"
-    )]
-    NotBuiltYet {
-        /// The flag with the place.
-        flag: &'static str,
-        /// The place.
-        place: Place,
-    },
-}
-
-impl Place {
-    /// The folder of a place that must be a directory.
-    ///
-    /// # Errors
-    /// It is an API server, for which this version has no store.
-    pub fn folder(&self, flag: &'static str) -> Result<&Path, PlaceError> {
-        match self {
-            Place::Dir(path) => Ok(path),
-            Place::Kube { context: _ } => Err(PlaceError::NotBuiltYet { flag, place: self.clone() }),
-        }
-    }
 }
 
 impl FromStr for Place {
@@ -92,15 +64,6 @@ mod tests {
         {
             let error = bad.parse::<Place>().unwrap_err().to_string();
             assert!(error.contains(words), "{bad}: {error}");
-        }
-    }
-
-    #[test]
-    fn an_api_server_is_refused_with_the_next_step() {
-        let place: Place = "kube:prod".parse().unwrap();
-        let error = place.folder("--control").unwrap_err().to_string();
-        for words in ["--control kube:prod", "--control dir:PATH", "docs/directory-store.md"] {
-            assert!(error.contains(words), "{error}");
         }
     }
 }

@@ -1,9 +1,9 @@
-//! Wires a controller from its command line: folder, lock, store, events. It refuses to act beside another controller.
+//! Wires a controller from its command line: store, turn, events. It refuses to act beside another controller.
 
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use spanwire_store::dir;
+use spanwire_api::rbac::CONTROLLER_LEASE;
 use tokio::task::JoinSet;
 use tracing::Instrument as _;
 
@@ -12,45 +12,47 @@ use crate::{
     cli::{ControllerArgs, LogFormat},
     clock::Clock,
     driver::{self, Cadence, Outcome, Trigger, Verdict},
-    lock::{Held, Lock},
+    lock::Lock,
     stop::Stop,
+    stores::{ControllerPlace, Site},
+    turn::{Claim, Turn},
 };
 
 /// Becomes a controller.
 ///
 /// # Errors
-/// The command line asks for what this version does not have, or the store is not there.
+/// The store is not there, or how to reach it is not known.
 pub async fn start(args: ControllerArgs, output: LogFormat) -> anyhow::Result<ExitCode> {
-    let folder = args.control.folder("--control")?;
+    let site = Site::of(&args.control, args.control_namespace.as_deref()).await?;
     let stop = Stop::on_signals().context("cannot listen for signals")?;
-    let store = dir::Controller::open(folder)?;
-    let lock = Lock { file: folder.join(".controller.lock"), namespace: None };
-    let Some(_held) = turn(&lock, args.rhythm.once, &stop).await? else {
+    let store = ControllerPlace::open(&site)?;
+    let Some(mut turn) = turn(&site, args.rhythm.once, &stop).await? else {
         return Ok(if args.rhythm.once { stands_by(output) } else { ExitCode::SUCCESS });
     };
     let (trigger, mut tasks) = (Trigger::default(), JoinSet::new());
     trigger.watch(&mut tasks, "control store", store.watch()?);
     let mut controller = Controller { store, clock: Clock::new()? };
     if args.rhythm.once {
-        return Ok(say(&driver::once(&mut controller, &stop).await, output));
+        let verdict = driver::once(&mut controller, &stop).await;
+        turn.give_back().await;
+        return Ok(say(&verdict, output));
     }
     tracing::info!(control = %args.control, "the controller acts");
     let cadence = Cadence { resync: args.rhythm.resync };
-    driver::run(&mut controller, &trigger, cadence, &stop)
-        .instrument(tracing::info_span!("controller"))
-        .await;
+    let acts = async || driver::run(&mut controller, &trigger, cadence, &stop).await;
+    turn.act(&stop, acts).instrument(tracing::info_span!("controller")).await;
+    turn.give_back().await;
     Ok(ExitCode::SUCCESS)
 }
 
 /// A loop waits for its turn, a single run does not.
-async fn turn(lock: &Lock, once: bool, stop: &Stop) -> anyhow::Result<Option<Held>> {
-    if once {
-        return Ok(lock.try_take()?);
-    }
-    tokio::select! {
-        held = lock.take() => Ok(Some(held?)),
-        () = stop.requested() => Ok(None),
-    }
+async fn turn(site: &Site, once: bool, stop: &Stop) -> anyhow::Result<Option<Turn>> {
+    let lock = match site {
+        Site::Folder(folder) => Lock { file: Some(folder.join(".controller.lock")), namespace: None },
+        Site::Cluster(connection) => Lock { file: None, namespace: Some(connection.lock_name()) },
+    };
+    let claim = Claim { lock, site, lease: CONTROLLER_LEASE.to_owned() };
+    if once { claim.try_take().await } else { claim.take(stop).await }
 }
 
 fn stands_by(output: LogFormat) -> ExitCode {

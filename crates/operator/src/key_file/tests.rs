@@ -16,7 +16,7 @@ fn mode(path: &Path) -> u32 {
 fn a_key_is_made_once_for_its_owner_alone() {
     let (_folder, file, path) = fresh();
     assert!(file.load().unwrap().is_none());
-    let made = file.create(3).unwrap();
+    let made = file.store(SecretKey::generate().unwrap(), 3).unwrap();
     let again = file.load().unwrap().unwrap();
     assert_eq!((again.public, again.generation), (made.public, Some(3)));
     assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700));
@@ -36,7 +36,7 @@ fn a_file_that_is_there_is_never_overwritten() {
         for words in ["holds no WireGuard private key", "restore it", path.to_str().unwrap()] {
             assert!(error.to_string().contains(words), "{error}");
         }
-        assert!(file.create(1).is_err());
+        assert!(file.store(SecretKey::generate().unwrap(), 1).is_err());
         assert_eq!(fs::read_to_string(&path).unwrap(), content);
     }
 }
@@ -48,14 +48,14 @@ fn a_kill_before_the_key_is_there_leaves_no_key_and_harms_no_next_start() {
     file.remember(&lost.public(), 1).unwrap();
     temporary_beside(&path, b"half a key").unwrap();
     assert!(file.load().unwrap().is_none());
-    assert_eq!(file.create(2).unwrap().generation, Some(2));
+    assert_eq!(file.store(SecretKey::generate().unwrap(), 2).unwrap().generation, Some(2));
     assert_eq!(file.load().unwrap().unwrap().generation, Some(2));
 }
 
 #[test]
 fn a_key_that_a_person_put_there_has_no_generation_until_it_is_counted() {
     let (_folder, file, path) = fresh();
-    file.create(7).unwrap();
+    file.store(SecretKey::generate().unwrap(), 7).unwrap();
     let placed = SecretKey::generate().unwrap();
     fs::write(&path, placed.to_base64().as_bytes()).unwrap();
     let loaded = file.load().unwrap().unwrap();
@@ -67,7 +67,7 @@ fn a_key_that_a_person_put_there_has_no_generation_until_it_is_counted() {
 #[test]
 fn a_damaged_generation_is_reported_with_its_path() {
     let (_folder, file, _path) = fresh();
-    file.create(1).unwrap();
+    file.store(SecretKey::generate().unwrap(), 1).unwrap();
     fs::write(file.generation_path(), "{\"keyGeneration\": ").unwrap();
     let error = file.load().err().unwrap().to_string();
     assert!(error.contains("private.key.generation") && error.contains("move it away"), "{error}");

@@ -31,7 +31,7 @@ pub async fn preview<C: WorkerStore, L: LocalStore, D: Devices, P: Probes>(
     worker: &mut Worker<C, L, D, P>,
 ) -> Result<Preview, Noted> {
     let fetched = observe::observe(&worker.me, &worker.ports).await?;
-    let validated = validate::validate(&worker.me, &mut worker.identity, &worker.settings, fetched)?;
+    let validated = validate::validate(&worker.me, &mut worker.identity, &worker.settings, fetched).await?;
     let plan::Plan { validated, steps, report } = plan::plan(validated);
     let Report { kept, held, strangers: _, next_due: _ } = report;
     let kept = kept.into_iter().map(|(network, why)| format!("{network}: nothing is removed: {why}"));

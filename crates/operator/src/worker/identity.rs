@@ -3,7 +3,10 @@
 
 use spanwire_engine::{Gateway, PublicKey};
 
-use crate::key_file::{Error, KeyFile, OwnKey};
+use crate::{
+    key_file::OwnKey,
+    keys::{Error, Keys},
+};
 
 /// The key of this worker, without its secret.
 #[derive(Debug, Clone)]
@@ -13,7 +16,7 @@ pub struct Identity {
     /// Its generation, once it is known.
     pub generation: Option<i64>,
     /// Where it is kept; `None`: nowhere, for a run that writes nothing.
-    pub file: Option<KeyFile>,
+    pub keys: Option<Keys>,
 }
 
 /// What the published key says of this worker.
@@ -35,22 +38,22 @@ pub enum Standing {
 
 impl Identity {
     /// The identity that `key` gives.
-    pub fn new(key: &OwnKey, file: Option<KeyFile>) -> Self {
-        Self { public: key.public, generation: key.generation, file }
+    pub fn new(key: &OwnKey, keys: Option<Keys>) -> Self {
+        Self { public: key.public, generation: key.generation, keys }
     }
 
     /// Compares with the own Gateway as read, and keeps the generation beside the key once it is known.
     ///
     /// # Errors
     /// The generation could not be kept.
-    pub fn stand(&mut self, own: Option<&Gateway>) -> Result<Standing, Error> {
+    pub async fn stand(&mut self, own: Option<&Gateway>) -> Result<Standing, Error> {
         let Some(own) = own else { return Ok(Standing::Unknown) };
         let standing = standing(&self.public, self.generation, own);
         if let Standing::Acts { generation } = standing
             && self.generation != Some(generation)
         {
-            if let Some(file) = &self.file {
-                file.remember(&self.public, generation)?;
+            if let Some(keys) = &self.keys {
+                keys.remember(&self.public, generation).await?;
             }
             self.generation = Some(generation);
         }
@@ -116,10 +119,10 @@ mod tests {
         }
     }
 
-    #[test]
-    fn nothing_is_concluded_from_a_missing_gateway() {
-        let mut identity = Identity { public: PublicKey([1; 32]), generation: None, file: None };
-        assert_eq!(identity.stand(None).unwrap(), Standing::Unknown);
+    #[tokio::test]
+    async fn nothing_is_concluded_from_a_missing_gateway() {
+        let mut identity = Identity { public: PublicKey([1; 32]), generation: None, keys: None };
+        assert_eq!(identity.stand(None).await.unwrap(), Standing::Unknown);
         assert_eq!(identity.generation, None);
     }
 }

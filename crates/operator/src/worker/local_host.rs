@@ -26,7 +26,7 @@ pub async fn open(
         uapi_dir: uapi_dir.clone(),
         ..Options::new(gateway.clone(), secret, dataplane_socket, run_dir)
     };
-    LocalDevices::open(options).await
+    LocalDevices::open(args.numbers.options(options)).await
 }
 
 impl Facts for LocalDevices {

@@ -4,7 +4,7 @@
 use spanwire_engine::{
     Class, GatewayName, Now, Unreadable,
     port::{Devices, LocalStore, WorkerStore, WorkerView},
-    worker::{Host, Recorded},
+    worker::{self, Host, Recorded},
 };
 
 use super::{HOST_LIMIT, Ports, Probes, STORE_LIMIT};
@@ -31,13 +31,26 @@ pub async fn observe<C: WorkerStore, L: LocalStore, D: Devices, P: Probes>(
     me: &GatewayName,
     ports: &Ports<C, L, D, P>,
 ) -> Result<Fetched, Noted> {
-    let (view, recorded, host) = tokio::join!(
-        limited("cannot read the control store", STORE_LIMIT, ports.control.read(me)),
-        recorded(ports),
-        host(ports),
-    );
+    let recorded = recorded(ports).await?;
+    let (view, host) = tokio::join!(control(me, &ports.control, &recorded), host(ports));
     let now = ports.clock.now().map_err(|error| Noted::new("cannot read the clock", &error))?;
-    Ok(Fetched { now, view, recorded: recorded?, host: host? })
+    Ok(Fetched { now, view, recorded, host: host? })
+}
+
+/// Reads the control store; an intent that is older than the one on record is asked for again before it counts.
+async fn control<C: WorkerStore>(
+    me: &GatewayName,
+    control: &C,
+    recorded: &Recorded,
+) -> Result<WorkerView, Noted> {
+    let networks = recorded.intents.keys().chain(recorded.links.keys().map(|link| &link.network));
+    control.follow(networks.cloned().collect());
+    let view = limited("cannot read the control store", STORE_LIMIT, control.read(me)).await?;
+    let older = worker::older_intents(&view, recorded);
+    if older.is_empty() {
+        return Ok(view);
+    }
+    limited("cannot read the control store again", STORE_LIMIT, control.reread(me, &older)).await
 }
 
 /// Reads the records.

@@ -1,4 +1,4 @@
-//! The key that a worker starts with: the one of its file, else the one that its devices still carry if that is
+//! The key that a worker starts with: the one that it keeps, else the one that its devices still carry if that is
 //! published, else a new one. It refuses to make a key before its own
 //! Gateway was read, because the new generation counts from the published one.
 
@@ -9,11 +9,12 @@ use super::STORE_LIMIT;
 use crate::{
     driver::{Outcome, Retry, Trigger, retry::LONGEST},
     fault::{Noted, limited},
-    key_file::{self, KeyFile, OwnKey},
+    key_file::OwnKey,
+    keys::{self, Keys},
     stop::Stop,
 };
 
-/// Where a key may still be whose file was lost.
+/// Where a key may still be that was not kept.
 pub trait LostKeys {
     /// The private key of `public`, if it is still somewhere on this host.
     fn secret_of(&self, public: &PublicKey) -> impl Future<Output = Option<SecretKey>>;
@@ -40,21 +41,21 @@ impl From<NotYet> for Outcome {
 /// The key, if there is one or one can be made now.
 ///
 /// # Errors
-/// The file is there and can't be used: a person has to look at it.
+/// It is there and can't be used: a person has to look at it, or the place of keys does not answer.
 pub async fn own_key(
-    file: &KeyFile,
+    keys: &Keys,
     me: &GatewayName,
     control: &impl WorkerStore,
     lost: &impl LostKeys,
-) -> Result<Result<OwnKey, NotYet>, key_file::Error> {
-    if let Some(key) = file.load()? {
+) -> Result<Result<OwnKey, NotYet>, keys::Error> {
+    if let Some(key) = keys.load().await? {
         return Ok(Ok(key));
     }
-    Ok(make(file, me, control, lost).await)
+    Ok(make(keys, me, control, lost).await)
 }
 
 async fn make(
-    file: &KeyFile,
+    keys: &Keys,
     me: &GatewayName,
     control: &impl WorkerStore,
     lost: &impl LostKeys,
@@ -72,31 +73,31 @@ async fn make(
         None => None,
     };
     let key = match restored {
-        Some(secret) => file.store(secret, own.facts.key_generation),
-        None => file.create(own.facts.key_generation.max(0) + 1),
+        Some(secret) => keys.store(secret, own.facts.key_generation).await,
+        None => keys.create(own.facts.key_generation.max(0) + 1).await,
     };
     let key =
         key.map_err(|error| NotYet::Failed(Noted::new("cannot keep the key of this gateway", &error)))?;
-    tracing::info!(generation = key.generation, "no key file was there: made or restored from a device");
+    tracing::info!(generation = key.generation, "no key was there: made or restored from a device");
     Ok(key)
 }
 
 /// Waits until there is a key; `None`: the end was asked for first.
 ///
 /// # Errors
-/// The file is there and can't be used.
+/// It is there and can't be used.
 pub async fn wait_for_key(
-    file: &KeyFile,
+    keys: &Keys,
     me: &GatewayName,
     control: &impl WorkerStore,
     lost: &impl LostKeys,
     (trigger, stop): (&Trigger, &Stop),
-) -> Result<Option<OwnKey>, key_file::Error> {
+) -> Result<Option<OwnKey>, keys::Error> {
     let mut retry = Retry::new();
     let mut said = String::new();
     loop {
         trigger.take();
-        let not_yet = match own_key(file, me, control, lost).await? {
+        let not_yet = match own_key(keys, me, control, lost).await? {
             Ok(key) => return Ok(Some(key)),
             Err(not_yet) => not_yet,
         };

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use spanwire_dataplane::probe::{Prober, ProberConfig, Target, Timing};
+use spanwire_dataplane::probe::{Prober, ProberConfig, Target};
 use spanwire_engine::{
     LinkId,
     port::{Changes, LocalStore},
@@ -29,7 +29,7 @@ impl Probing {
         Self(Arc::new(Prober::start(ProberConfig {
             control_socket: args.dataplane_socket.clone(),
             uapi_dir: args.uapi_dir.clone(),
-            timing: Timing::default(),
+            timing: args.numbers.timing(),
         })))
     }
 

@@ -1,12 +1,12 @@
 //! Wires a worker from its command line: folders, lock, key, stores, host, events. It refuses to act beside another
 //! worker, and to make a key before it has seen which generation is published.
 
-use std::{collections::BTreeMap, path::PathBuf, process::ExitCode};
+use std::{collections::BTreeMap, process::ExitCode};
 
 use anyhow::{Context as _, bail};
+use spanwire_api::rbac;
 use spanwire_dataplane::{key::SecretKey, local::LocalDevices};
-use spanwire_engine::{port::WorkerStore, worker::Settings};
-use spanwire_store::dir;
+use spanwire_engine::port::WorkerStore;
 use tokio::task::JoinSet;
 use tracing::Instrument as _;
 
@@ -24,9 +24,13 @@ use crate::{
     driver::{self, Cadence, Outcome, Trigger, Verdict},
     folder,
     key_file::{KeyFile, OwnKey},
-    lock::{Held, Lock},
+    key_secret::KeySecret,
+    keys::Keys,
+    lock::Lock,
     resolver::{Resolver, SystemLookup},
     stop::Stop,
+    stores::{LocalPlace, Site, WorkerPlace},
+    turn::{Claim, Turn},
 };
 
 /// The abstract socket name that stands for "a worker acts in this network namespace".
@@ -35,52 +39,63 @@ const NAMESPACE_LOCK: &str = "spanwire/worker";
 /// Becomes a worker.
 ///
 /// # Errors
-/// The command line asks for what this version does not have, or something that is needed at start is missing.
+/// Something that is needed at start is missing.
 pub async fn start(args: WorkerArgs, output: LogFormat) -> anyhow::Result<ExitCode> {
-    let setting = Setting::new(args, output)?;
+    let setting = Setting::new(args, output).await?;
     let stop = Stop::on_signals().context("cannot listen for signals")?;
     if setting.args.dry_run {
         return setting.preview().await;
     }
-    folder::make(&setting.local)?;
-    let Some(_held) = setting.lock(&stop).await? else { return Ok(setting.stood_by()) };
-    if setting.args.uninstall { setting.uninstall(&stop).await } else { setting.act(&stop).await }
+    if let Site::Folder(folder) = &setting.local {
+        folder::make(folder)?;
+    }
+    let Some(mut turn) = setting.turn(&stop).await? else { return Ok(setting.stood_by()) };
+    let code = if setting.args.uninstall {
+        setting.uninstall(&stop).await
+    } else {
+        setting.act(&stop, &mut turn).await
+    };
+    turn.give_back().await;
+    code
 }
 
 /// The command line with its places resolved.
 struct Setting {
     args: WorkerArgs,
     output: LogFormat,
-    control: PathBuf,
-    local: PathBuf,
-    key_file: KeyFile,
+    control: Site,
+    local: Site,
+    keys: Keys,
 }
 
 impl Setting {
-    fn new(args: WorkerArgs, output: LogFormat) -> anyhow::Result<Self> {
-        let control = args.control.folder("--control")?.to_owned();
-        let local = args.local.folder("--local")?.to_owned();
-        let key_file = args.key_file.clone().unwrap_or_else(|| local.join("private.key"));
-        Ok(Self { args, output, control, local, key_file: KeyFile::new(key_file) })
+    async fn new(args: WorkerArgs, output: LogFormat) -> anyhow::Result<Self> {
+        let control = Site::of(&args.control, args.control_namespace.as_deref()).await?;
+        let local = Site::of(&args.local, args.local_namespace.as_deref()).await?;
+        let keys = match (&args.key_file, &local) {
+            (Some(path), _) => Keys::File(KeyFile::new(path.clone())),
+            (None, Site::Folder(folder)) => Keys::File(KeyFile::new(folder.join("private.key"))),
+            (None, Site::Cluster(connection)) => Keys::Secret(KeySecret::new(connection, &args.gateway)),
+        };
+        Ok(Self { args, output, control, local, keys })
     }
 
     /// One worker acts. A loop waits for its turn, a single run does not: `None`.
-    async fn lock(&self, stop: &Stop) -> anyhow::Result<Option<Held>> {
-        let file = self.local.join(".worker.lock");
+    async fn turn(&self, stop: &Stop) -> anyhow::Result<Option<Turn>> {
+        let file = match &self.local {
+            Site::Folder(folder) => Some(folder.join(".worker.lock")),
+            Site::Cluster(_) => None,
+        };
         let lock = Lock { file, namespace: Some(NAMESPACE_LOCK.to_owned()) };
+        let lease = rbac::worker_lease_name(self.args.gateway.as_str());
+        let claim = Claim { lock, site: &self.local, lease };
         if self.args.uninstall {
-            return match lock.try_take()? {
-                Some(held) => Ok(Some(held)),
+            return match claim.try_take().await? {
+                Some(turn) => Ok(Some(turn)),
                 None => bail!("a worker acts on this host: stop it before --uninstall"),
             };
         }
-        if self.args.rhythm.once {
-            return Ok(lock.try_take()?);
-        }
-        tokio::select! {
-            held = lock.take() => Ok(Some(held?)),
-            () = stop.requested() => Ok(None),
-        }
+        if self.args.rhythm.once { claim.try_take().await } else { claim.take(stop).await }
     }
 
     fn stood_by(&self) -> ExitCode {
@@ -96,8 +111,8 @@ impl Setting {
     }
 
     /// The loop, or one run of it.
-    async fn act(&self, stop: &Stop) -> anyhow::Result<ExitCode> {
-        let control = dir::Worker::open(&self.control)?;
+    async fn act(&self, stop: &Stop, turn: &mut Turn) -> anyhow::Result<ExitCode> {
+        let control = WorkerPlace::open(&self.control)?;
         let (trigger, mut tasks) = (Trigger::default(), JoinSet::new());
         trigger.watch(&mut tasks, "control store", control.watch()?);
         let key = match self.key(&control, &trigger, stop).await? {
@@ -105,7 +120,7 @@ impl Setting {
             Err(outcome) if self.args.rhythm.once => return Ok(self.say(&Verdict::of(outcome))),
             Err(_) => return Ok(ExitCode::SUCCESS),
         };
-        let identity = Identity::new(&key, Some(self.key_file.clone()));
+        let identity = Identity::new(&key, Some(self.keys.clone()));
         let devices = local_host::open(&self.args, key.secret).await?;
         trigger.watch(&mut tasks, "host", devices.changes()?);
         let resolver = Resolver::start(&mut tasks, SystemLookup);
@@ -124,7 +139,8 @@ impl Setting {
         tracing::info!(gateway = %self.args.gateway, control = %self.args.control, "the worker acts");
         let span = tracing::info_span!("worker", gateway = %self.args.gateway);
         let cadence = Cadence { resync: self.args.rhythm.resync };
-        driver::run(&mut worker, &trigger, cadence, stop).instrument(span).await;
+        let acts = async || driver::run(&mut worker, &trigger, cadence, stop).await;
+        turn.act(stop, acts).instrument(span).await;
         Ok(ExitCode::SUCCESS)
     }
 
@@ -135,12 +151,12 @@ impl Setting {
         trigger: &Trigger,
         stop: &Stop,
     ) -> anyhow::Result<Result<OwnKey, Outcome>> {
-        let (file, gateway) = (&self.key_file, &self.args.gateway);
+        let (keys, gateway) = (&self.keys, &self.args.gateway);
         let devices = KeysOfDevices(self.args.uapi_dir.clone());
         if self.args.rhythm.once {
-            return Ok(own_key(file, gateway, control, &devices).await?.map_err(Outcome::from));
+            return Ok(own_key(keys, gateway, control, &devices).await?.map_err(Outcome::from));
         }
-        let key = wait_for_key(file, gateway, control, &devices, (trigger, stop)).await?;
+        let key = wait_for_key(keys, gateway, control, &devices, (trigger, stop)).await?;
         Ok(key.ok_or_else(Outcome::default))
     }
 
@@ -151,21 +167,21 @@ impl Setting {
         devices: LocalDevices,
         probes: P,
         resolver: Resolver,
-    ) -> anyhow::Result<Worker<C, dir::Local, LocalDevices, P>> {
-        let local = dir::Local::open(&self.local)?;
+    ) -> anyhow::Result<Worker<C, LocalPlace, LocalDevices, P>> {
+        let local = LocalPlace::open(&self.local)?;
         let ports = Ports { control, local, devices, probes, resolver, clock: Clock::new()? };
         Ok(Worker {
             me: self.args.gateway.clone(),
             identity,
-            settings: Settings::default(),
+            settings: self.args.numbers.settings(),
             ports,
             said: BTreeMap::new(),
         })
     }
 
-    /// A key for runs that need none of their own: the one of the file where there is one.
-    fn any_key(&self) -> anyhow::Result<OwnKey> {
-        if let Some(key) = self.key_file.load()? {
+    /// A key for runs that need none of their own: the one that is kept where there is one.
+    async fn any_key(&self) -> anyhow::Result<OwnKey> {
+        if let Some(key) = self.keys.load().await? {
             return Ok(key);
         }
         let secret = SecretKey::generate()?;
@@ -173,10 +189,10 @@ impl Setting {
     }
 
     async fn preview(&self) -> anyhow::Result<ExitCode> {
-        let key = self.any_key()?;
+        let key = self.any_key().await?;
         let identity = Identity::new(&key, None);
         let host = local_host::open(&self.args, key.secret).await?;
-        let control = dir::Worker::open(&self.control)?;
+        let control = WorkerPlace::open(&self.control)?;
         let mut worker = self.worker(control, identity, host, NoProbes, Resolver::default())?;
         match dry_run::preview(&mut worker).await {
             Ok(preview) => println!("{}", preview.render(self.output)),
@@ -186,7 +202,7 @@ impl Setting {
     }
 
     async fn uninstall(&self, stop: &Stop) -> anyhow::Result<ExitCode> {
-        let key = self.any_key()?;
+        let key = self.any_key().await?;
         let identity = Identity::new(&key, None);
         let host = local_host::open(&self.args, key.secret).await?;
         let mut worker = self.worker(WantsNothing, identity, host, NoProbes, Resolver::default())?;

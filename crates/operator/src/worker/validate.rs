@@ -27,15 +27,15 @@ pub struct Validated {
 ///
 /// # Errors
 /// The generation of the key could not be kept: then it must not be published.
-pub fn validate(
+pub async fn validate(
     me: &GatewayName,
     identity: &mut Identity,
     settings: &Settings,
     fetched: Fetched,
 ) -> Result<Validated, Noted> {
     let own = fetched.view.as_ref().ok().and_then(|view| view.gateways.get(me));
-    let standing =
-        identity.stand(own).map_err(|error| Noted::new("cannot keep the generation of the key", &error))?;
+    let standing = identity.stand(own).await;
+    let standing = standing.map_err(|error| Noted::new("cannot keep the generation of the key", &error))?;
     let view = match standing {
         Standing::Acts { .. } | Standing::Unknown => fetched.view.as_ref().ok(),
         Standing::TakenOver { .. } => None,

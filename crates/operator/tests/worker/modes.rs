@@ -6,6 +6,7 @@ use spanwire::{
     cli::LogFormat,
     driver::{self, Reconciler as _, Trigger},
     key_file::KeyFile,
+    keys::Keys,
     stop::Stop,
     worker::{
         Worker, dry_run,
@@ -101,14 +102,14 @@ async fn d22_uninstall_takes_everything_of_ours_and_nothing_of_the_control_store
 #[tokio::test]
 async fn a_key_counts_from_the_published_generation_and_is_not_made_before_that_is_known() {
     let folder = tempfile::tempdir().unwrap();
-    let file = KeyFile::new(folder.path().join("private.key"));
+    let file = Keys::File(KeyFile::new(folder.path().join("private.key")));
     let world = World::new();
     let me = gateway("spoke-1");
     let view = world.control.0.lock().unwrap().take();
     assert!(matches!(own_key(&file, &me, &world.control, &Nowhere).await.unwrap(), Err(NotYet::Failed(_))));
     *world.control.0.lock().unwrap() = Some(spanwire_engine::port::WorkerView::default());
     assert!(matches!(own_key(&file, &me, &world.control, &Nowhere).await.unwrap(), Err(NotYet::Waiting(_))));
-    assert!(file.load().unwrap().is_none());
+    assert!(file.load().await.unwrap().is_none());
     *world.control.0.lock().unwrap() = view;
     {
         let mut view = world.control.0.lock().unwrap();
@@ -128,18 +129,18 @@ async fn a_lost_key_is_restored_from_a_device_if_it_is_the_published_one() {
             let own = view.as_mut().unwrap().gateways.get_mut(&me).unwrap();
             (own.facts.public_key, own.facts.key_generation) = (Some(published.to_string()), 3);
         }
-        let file = KeyFile::new(folder.path().join(generation.to_string()));
+        let file = Keys::File(KeyFile::new(folder.path().join(generation.to_string())));
         let device = Somewhere(secret.clone());
         let Ok(key) = own_key(&file, &me, &world.control, &device).await.unwrap() else { panic!("no key") };
         assert_eq!((key.generation, key.public == secret.public()), (Some(generation), generation == 3));
-        assert_eq!(file.load().unwrap().unwrap().public, key.public);
+        assert_eq!(file.load().await.unwrap().unwrap().public, key.public);
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn waiting_for_a_key_ends_with_the_gateway_or_with_the_process() {
     let folder = tempfile::tempdir().unwrap();
-    let file = KeyFile::new(folder.path().join("private.key"));
+    let file = Keys::File(KeyFile::new(folder.path().join("private.key")));
     let (world, me, trigger) = (World::new(), gateway("spoke-1"), Trigger::default());
     let view = world.control.0.lock().unwrap().replace(spanwire_engine::port::WorkerView::default());
     let (ask, stop) = Stop::by_hand();
@@ -153,7 +154,7 @@ async fn waiting_for_a_key_ends_with_the_gateway_or_with_the_process() {
         tokio::join!(wait_for_key(&file, &me, &world.control, &Nowhere, (&trigger, &stop)), appears);
     assert!(key.unwrap().is_some());
     assert_eq!(start.elapsed(), Duration::from_secs(40));
-    let elsewhere = KeyFile::new(folder.path().join("other.key"));
+    let elsewhere = Keys::File(KeyFile::new(folder.path().join("other.key")));
     *world.control.0.lock().unwrap() = None;
     ask.send(true).unwrap();
     let none = wait_for_key(&elsewhere, &me, &world.control, &Nowhere, (&trigger, &stop)).await.unwrap();

@@ -124,7 +124,7 @@ impl World {
     pub(crate) fn worker(&self) -> Worker<ControlTwin, LocalTwin, HostTwin, ProbesTwin> {
         Worker {
             me: gateway("spoke-1"),
-            identity: Identity { public: key(1), generation: Some(1), file: None },
+            identity: Identity { public: key(1), generation: Some(1), keys: None },
             settings: Settings { linger: Duration::ZERO, ..Settings::default() },
             ports: Ports {
                 control: self.control.clone(),

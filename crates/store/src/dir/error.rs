@@ -1,9 +1,11 @@
 //! What can go wrong with a directory as a whole or with one write. It refuses to carry single bad files: those are
 //! `Unreadable` entries of a view.
 
-use std::{fmt, io, path::PathBuf};
+use std::{io, path::PathBuf};
 
 use spanwire_engine::{Class, port::Fault};
+
+use crate::Conflict;
 
 /// A failed call.
 #[derive(Debug, thiserror::Error)]
@@ -110,30 +112,6 @@ pub enum Error {
     /// The thread that did the work ended without an answer.
     #[error("the store's thread ended without an answer")]
     Thread(#[source] tokio::task::JoinError),
-}
-
-/// Why a write was refused.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Conflict {
-    /// It should not exist yet, and does.
-    Exists,
-    /// It should exist, and does not.
-    Missing,
-    /// It was deleted and made again.
-    OtherUid,
-    /// It was changed after it was read.
-    Changed,
-}
-
-impl fmt::Display for Conflict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Conflict::Exists => "it exists already",
-            Conflict::Missing => "it is gone",
-            Conflict::OtherUid => "it was deleted and made again",
-            Conflict::Changed => "it was changed after it was read",
-        })
-    }
 }
 
 impl Error {

@@ -7,10 +7,6 @@ use super::{Error, document::digest};
 
 /// Annotation of a status file: digest of the spec that its generation stands for.
 const SPEC_DIGEST: &str = "spanwire.dev/spec-digest";
-/// Label of intents that a controller of ours wrote.
-const MANAGED_LABEL: &str = "app.kubernetes.io/managed-by";
-const MANAGED_VALUE: &str = "spanwire-controller";
-
 /// Who an object is and how often its spec changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Identity {
@@ -76,16 +72,6 @@ impl Noted {
 /// Digest of a spec: comments, white space, the order of keys and defaults do not move it.
 pub(crate) fn spec_digest<S: Kind>(object: &Object<S>) -> String {
     digest(crate::yaml::write(&object.spec).unwrap_or_default().as_bytes())
-}
-
-/// Whether a controller of ours wrote the object.
-pub(crate) fn is_managed(metadata: &Metadata) -> bool {
-    metadata.labels.get(MANAGED_LABEL).is_some_and(|value| value == MANAGED_VALUE)
-}
-
-/// Marks an object as written by a controller of ours.
-pub(crate) fn mark_managed(metadata: &mut Metadata) {
-    metadata.labels.insert(MANAGED_LABEL.to_owned(), MANAGED_VALUE.to_owned());
 }
 
 /// A random UUID (RFC 9562, version 4).

@@ -11,9 +11,10 @@ use spanwire_engine::{
 use super::{
     document::Document,
     folder::{Record, Slot},
-    identity::{Identity, Noted, is_managed, spec_digest},
+    identity::{Identity, Noted, spec_digest},
 };
 use crate::convert::{FieldFault, gateway, intent, worker_status};
+use crate::managed::is_managed;
 
 /// The documents of one object that are good.
 pub(crate) struct Parts<'a, S: Kind> {

@@ -9,15 +9,33 @@ mod local;
 mod networks;
 mod worker;
 
-use support::dir::DirPlace;
-
 macro_rules! conform {
-    ($($module:ident: $($case:ident),+ $(,)?;)+) => {$($(
-        #[tokio::test]
-        async fn $case() {
-            $module::$case(&DirPlace::new()).await;
+    ($($module:ident: $($case:ident),+ $(,)?;)+) => {
+        mod directory {
+            use crate::support::dir::DirPlace;
+
+            $($(
+                #[tokio::test]
+                async fn $case() {
+                    crate::$module::$case(&DirPlace::new()).await;
+                }
+            )+)+
         }
-    )+)+};
+
+        #[cfg(feature = "cluster")]
+        mod cluster {
+            use crate::support::cluster::ClusterPlace;
+
+            $($(
+                #[tokio::test]
+                async fn $case() {
+                    if let Some(place) = ClusterPlace::new().await {
+                        crate::$module::$case(&place).await;
+                    }
+                }
+            )+)+
+        }
+    };
 }
 
 conform! {

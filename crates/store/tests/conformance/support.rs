@@ -1,5 +1,7 @@
 //! What the tests of every store share: the place under test, and what people do there. It refuses to know files.
 
+#[cfg(feature = "cluster")]
+pub(crate) mod cluster;
 pub(crate) mod dir;
 pub(crate) mod values;
 

@@ -12,11 +12,12 @@ use crate::convert::network;
 use crate::dir::{
     Error,
     folder::{Folder, Record, Records, Slot},
-    identity::{Identity, Noted, is_managed, spec_digest},
+    identity::{Identity, Noted, spec_digest},
     join::{self, Parts},
     layout::{Owner, status_file},
     lock::Exclude,
 };
+use crate::managed::is_managed;
 
 /// What was seen, and what has to be written.
 #[derive(Debug, Default)]

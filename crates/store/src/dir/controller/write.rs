@@ -5,15 +5,17 @@ use spanwire_api::{Kind, Metadata, Object};
 use spanwire_engine::{GatewayName, Intent, Meta, NetworkName, NetworkStatus, Uid, port::Written};
 
 use super::Inner;
+use crate::Conflict;
 use crate::convert::{gateway, intent, network};
 use crate::dir::{
-    Conflict, Error,
+    Error,
     folder::{Record, Slot},
-    identity::{Identity, Noted, is_managed, mark_managed, spec_digest},
+    identity::{Identity, Noted, spec_digest},
     join::{self, Parts},
     layout::{Owner, object_file},
     lock::Exclude,
 };
+use crate::managed::{is_managed, mark_managed};
 
 impl Inner {
     pub(super) fn write_network_status(

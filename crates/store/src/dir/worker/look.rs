@@ -8,11 +8,12 @@ use super::Inner;
 use crate::dir::{
     Error,
     folder::{Folder, Record, Records, Slot},
-    identity::{Identity, Noted, is_managed, spec_digest},
+    identity::{Identity, Noted, spec_digest},
     join::{self, Parts},
     layout::{Owner, status_file},
     lock::Exclude,
 };
+use crate::managed::is_managed;
 
 #[derive(Debug, Default)]
 struct Gathered {

@@ -5,14 +5,16 @@ use spanwire_api::{Metadata, Object};
 use spanwire_engine::{GatewayFacts, GatewayName, Meta, WorkerStatus, port::Written};
 
 use super::Inner;
+use crate::Conflict;
 use crate::convert::{gateway, worker_status};
 use crate::dir::{
-    Conflict, Error,
+    Error,
     folder::Slot,
-    identity::{Identity, Noted, is_managed},
+    identity::{Identity, Noted},
     layout::Owner,
     lock::Exclude,
 };
+use crate::managed::is_managed;
 
 const GATEWAYS: &str = "gateways";
 const INTENTS: &str = "workersliceconfigs";

@@ -1,0 +1,17 @@
+//! A namespace of an API server as a store: lists and watches give the views, server-side apply makes the writes. It
+//! refuses to answer from a list that is not complete, and while a server can't be heard.
+
+mod apply;
+mod connection;
+mod controller;
+mod error;
+mod local;
+mod mirror;
+mod view;
+mod worker;
+
+pub use connection::{Connection, News};
+pub use controller::Controller;
+pub use error::Error;
+pub use local::Local;
+pub use worker::Worker;

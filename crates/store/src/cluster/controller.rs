@@ -1,0 +1,190 @@
+//! The controller's side of an API server. It refuses to write intents and statuses that somebody else changed after
+//! they were read.
+
+use std::{collections::BTreeMap, net::IpAddr, sync::Arc};
+
+use spanwire_api::{GatewayNetworkSpec, GatewaySpec, Kind, Metadata, Object, WorkerSliceConfigSpec};
+use spanwire_engine::{
+    GatewayName, Intent, Meta, NetworkName, NetworkStatus,
+    port::{ControlView, ControllerStore, Written},
+};
+use tokio::sync::watch;
+
+use super::{
+    Connection, Error, News,
+    apply::{Kept, Manager, conflict, of_uid},
+    mirror::Mirror,
+    view,
+};
+use crate::{
+    Conflict,
+    convert::{gateway, intent, network},
+    managed::{is_managed, mark_managed},
+};
+
+/// The controller's handle on a namespace. Clones share what was read.
+#[derive(Clone)]
+pub struct Controller(Arc<Inner>);
+
+struct Inner {
+    gateways: Kept<GatewaySpec>,
+    networks: Kept<GatewayNetworkSpec>,
+    intents: Kept<WorkerSliceConfigSpec>,
+    news: watch::Sender<()>,
+}
+
+impl Controller {
+    /// Begins to list and watch. Call it within a Tokio runtime.
+    pub fn new(connection: &Connection) -> Self {
+        let news = watch::Sender::new(());
+        Self(Arc::new(Inner {
+            gateways: kept(connection, &news),
+            networks: kept(connection, &news),
+            intents: kept(connection, &news),
+            news,
+        }))
+    }
+
+    /// Wakes when something was changed.
+    pub fn watch(&self) -> News {
+        News::of(&self.0.news)
+    }
+}
+
+fn kept<S: Kind + Send + Sync + 'static>(connection: &Connection, news: &watch::Sender<()>) -> Kept<S>
+where
+    S::Status: Send + Sync,
+{
+    let api = connection.objects::<S>();
+    Kept::new(api.clone(), Mirror::start(api, None, news.clone()), Manager::Controller)
+}
+
+impl ControllerStore for Controller {
+    type Error = Error;
+
+    async fn read(&self) -> Result<ControlView, Error> {
+        let Inner { gateways, networks, intents, news: _ } = &*self.0;
+        tokio::join!(gateways.mirror.first(), networks.mirror.first(), intents.mirror.first());
+        let mut view = ControlView::default();
+        let unreadable = &mut view.unreadable;
+        let found = gateways.mirror.objects()?;
+        view.gateways.extend(view::gather(&found, view::label, view::gateway_of, unreadable));
+        let found = networks.mirror.objects()?;
+        view.networks.extend(view::gather(&found, view::label, view::network_of, unreadable));
+        let found = intents.mirror.objects()?;
+        view.intents.extend(view::gather(&found, intent_names, view::intent_view, unreadable));
+        unreadable.sort();
+        Ok(view)
+    }
+
+    async fn write_network_status(
+        &self,
+        network: &NetworkName,
+        status: &NetworkStatus,
+        expected: &Meta,
+    ) -> Result<Written, Error> {
+        let (kept, name) = (&self.0.networks, network.as_str());
+        let known =
+            kept.good(name)?.ok_or_else(|| conflict::<GatewayNetworkSpec>(name, Conflict::Missing))?;
+        check_version(&known, expected)?;
+        let stated = network::status_to_api(status);
+        if known.status.as_ref() == Some(&stated) {
+            return Ok(Written::Same);
+        }
+        let mut object = Object::new(of_version(name, expected));
+        object.status = Some(stated);
+        kept.apply_status(&object).await
+    }
+
+    async fn write_intent(&self, intent: &Intent, expected: Option<&Meta>) -> Result<Written, Error> {
+        let (kept, name) = (&self.0.intents, intent.object_name());
+        let stated = intent::to_api(intent);
+        let metadata = match (kept.good(&name)?, expected) {
+            (None, None) => Metadata::named(&name),
+            (None, Some(_)) => return Err(conflict::<WorkerSliceConfigSpec>(&name, Conflict::Missing)),
+            (Some(_), None) => return Err(conflict::<WorkerSliceConfigSpec>(&name, Conflict::Exists)),
+            (Some(known), Some(expected)) => {
+                check_ours(&known)?;
+                check_version(&known, expected)?;
+                if known.spec.as_ref() == Some(&stated) {
+                    return Ok(Written::Same);
+                }
+                of_version(&name, expected)
+            }
+        };
+        let mut object = Object::new(metadata);
+        mark_managed(&mut object.metadata);
+        object.spec = Some(stated);
+        // One that appeared meanwhile is not taken over: its fields belong to somebody else.
+        kept.apply_spec(&object, expected.is_some()).await?;
+        Ok(Written::Changed)
+    }
+
+    async fn delete_intent(
+        &self,
+        network: &NetworkName,
+        gateway: &GatewayName,
+        expected: &Meta,
+    ) -> Result<Written, Error> {
+        let (kept, name) = (&self.0.intents, format!("{network}.{gateway}"));
+        let Some(known) = kept.good(&name)? else { return Ok(Written::Same) };
+        check_ours(&known)?;
+        check_uid(&known, expected)?;
+        kept.delete(&name, &expected.uid.0).await
+    }
+
+    async fn write_gateway_networks(
+        &self,
+        gateway: &GatewayName,
+        networks: &BTreeMap<NetworkName, Option<IpAddr>>,
+    ) -> Result<Written, Error> {
+        let (kept, name) = (&self.0.gateways, gateway.as_str());
+        let missing = || Error::NotFound { kind: GatewaySpec::PLURAL, name: name.to_owned() };
+        let known = kept.good(name)?.ok_or_else(missing)?;
+        let stated = gateway::networks_to_api(networks);
+        if known.status.clone().unwrap_or_default().networks == stated.networks {
+            return Ok(Written::Same);
+        }
+        let mut object = Object::new(of_uid(name, known.metadata.uid.as_deref().unwrap_or_default()));
+        object.status = Some(stated);
+        kept.apply_status(&object).await
+    }
+}
+
+/// Metadata that names an object in the version that was read.
+fn of_version(name: &str, expected: &Meta) -> Metadata {
+    let mut metadata = of_uid(name, &expected.uid.0);
+    metadata.resource_version = Some(expected.resource_version.clone());
+    metadata
+}
+
+fn check_uid<S: Kind>(known: &Object<S>, expected: &Meta) -> Result<(), Error> {
+    if known.metadata.uid.as_deref() == Some(expected.uid.0.as_str()) {
+        Ok(())
+    } else {
+        Err(conflict::<S>(&known.metadata.name, Conflict::OtherUid))
+    }
+}
+
+fn check_version<S: Kind>(known: &Object<S>, expected: &Meta) -> Result<(), Error> {
+    check_uid(known, expected)?;
+    if known.metadata.resource_version.as_deref() == Some(expected.resource_version.as_str()) {
+        Ok(())
+    } else {
+        Err(conflict::<S>(&known.metadata.name, Conflict::Changed))
+    }
+}
+
+fn check_ours(known: &Object<WorkerSliceConfigSpec>) -> Result<(), Error> {
+    if is_managed(&known.metadata) {
+        Ok(())
+    } else {
+        Err(Error::NotManaged { name: known.metadata.name.clone() })
+    }
+}
+
+fn intent_names(name: &str) -> Result<(NetworkName, GatewayName), String> {
+    let (network, gateway) =
+        name.split_once('.').ok_or_else(|| format!("{name:?} is not <network>.<gateway>"))?;
+    Ok((view::label(network)?, view::label(gateway)?))
+}
