@@ -194,16 +194,24 @@ impl Member {
 
     /// Whether one datagram and its answer get through between the subnets of two hosts within a second.
     pub(crate) fn reaches(&self, other: &Member) -> bool {
+        self.reach(other).is_ok()
+    }
+
+    /// The same; the error says which way failed, and what the worker of this host wrote last.
+    pub(crate) fn reach(&self, other: &Member) -> Result<(), String> {
         let server = other.host.udp_socket((other.inside, 0).into()).unwrap();
         let client = self.host.udp_socket((self.inside, 0).into()).unwrap();
         for socket in [&server, &client] {
             socket.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
         }
         let mut buffer = [0; 16];
+        let log = || std::fs::read_to_string(self.folder.join("running.log")).unwrap_or_default();
+        let failed = |way: &str, error: std::io::Error| format!("{way}: {error}\n{}", log());
         let there = client.send_to(b"there", server.local_addr().unwrap());
         let arrived = there.and_then(|_| server.recv_from(&mut buffer));
-        let back = arrived.and_then(|(length, from)| server.send_to(&buffer[..length], from));
-        back.and_then(|_| client.recv(&mut buffer)).is_ok_and(|length| &buffer[..length] == b"there")
+        let (length, from) = arrived.map_err(|error| failed("there", error))?;
+        let back = server.send_to(&buffer[..length], from).and_then(|_| client.recv(&mut buffer));
+        back.map_err(|error| failed("back", error)).map(|_| ())
     }
 
     /// Our devices here, by name.

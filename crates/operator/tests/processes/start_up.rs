@@ -12,8 +12,8 @@ fn what_is_missing_is_named_with_the_next_step() {
     let (missing, local) = (path("missing"), path("local"));
     let worker = ["worker", "--gateway", "a", "--local", &local, "--control"];
     let cases: [(&[&str], &[&str], &[&str]); 6] = [
-        (&["controller", "--control", "kube:prod"], &[], &["--control dir:PATH", "docs/directory-store.md"]),
-        (&worker, &["kube"], &["--control dir:PATH", "comes later"]),
+        (&["controller", "--control", "kube:no-such"], &[], &["\"no-such\"", "kubectl config get-contexts"]),
+        (&worker, &["kube:no-such"], &["\"no-such\"", "KUBECONFIG"]),
         (&["controller", "--once", "--control", &missing], &[], &["missing"]),
         (&worker, &[&missing], &["missing"]),
         (&worker, &["/srv"], &["dir:PATH"]),

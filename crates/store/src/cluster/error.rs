@@ -14,14 +14,13 @@ pub enum Error {
     /// There is no usable configuration of the API server.
     #[error(
         "no usable configuration of an API server{of}: check KUBECONFIG and the contexts that \
-         `kubectl config get-contexts` shows, or run in a pod with a service account", of = of_context(context.as_deref())
+         `kubectl config get-contexts` shows, or run in a pod with a service account: {cause}", of = of_context(context.as_deref())
     )]
     Config {
         /// The context that was asked for.
         context: Option<String>,
         /// Why.
-        #[source]
-        source: Arc<dyn std::error::Error + Send + Sync>,
+        cause: String,
     },
     /// The first list of a kind is not complete yet.
     #[error("the {kind} are not read yet")]
@@ -101,7 +100,7 @@ impl Error {
         context: Option<&str>,
         source: impl std::error::Error + Send + Sync + 'static,
     ) -> Self {
-        Self::Config { context: context.map(str::to_owned), source: Arc::new(source) }
+        Self::Config { context: context.map(str::to_owned), cause: with_causes(&source) }
     }
 
     /// Whether another writer came first.
