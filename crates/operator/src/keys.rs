@@ -15,7 +15,7 @@ pub enum Keys {
     /// A file.
     File(KeyFile),
     /// A Secret.
-    Secret(KeySecret),
+    Secret(Box<KeySecret>),
 }
 
 /// Why the key could not be had.
@@ -78,9 +78,10 @@ impl Keys {
     /// # Errors
     /// It could not be stored.
     pub async fn remember(&self, public: &PublicKey, generation: i64) -> Result<(), Error> {
-        Ok(match self {
+        match self {
             Keys::File(file) => file.remember(public, generation)?,
             Keys::Secret(secret) => secret.remember(public, generation).await?,
-        })
+        }
+        Ok(())
     }
 }

@@ -46,7 +46,7 @@ impl Site {
 #[derive(Debug)]
 pub enum News {
     /// Of a directory.
-    Dir(dir::Watch),
+    Dir(Box<dir::Watch>),
     /// Of an API server.
     Cluster(cluster::News),
 }

@@ -35,7 +35,7 @@ impl LocalPlace {
     /// The directory can't be watched.
     pub fn watch(&self) -> Result<News, Error> {
         Ok(match self {
-            Self::Dir(store) => News::Dir(store.watch()?),
+            Self::Dir(store) => News::Dir(Box::new(store.watch()?)),
             Self::Cluster(store) => News::Cluster(store.watch()),
         })
     }

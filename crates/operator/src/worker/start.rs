@@ -75,7 +75,9 @@ impl Setting {
         let keys = match (&args.key_file, &local) {
             (Some(path), _) => Keys::File(KeyFile::new(path.clone())),
             (None, Site::Folder(folder)) => Keys::File(KeyFile::new(folder.join("private.key"))),
-            (None, Site::Cluster(connection)) => Keys::Secret(KeySecret::new(connection, &args.gateway)),
+            (None, Site::Cluster(connection)) => {
+                Keys::Secret(Box::new(KeySecret::new(connection, &args.gateway)))
+            }
         };
         Ok(Self { args, output, control, local, keys })
     }

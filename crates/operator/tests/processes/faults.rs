@@ -68,7 +68,7 @@ fn n5_a_record_that_does_not_parse_removes_nothing_and_is_named_with_its_path() 
     let run = spoke.once();
     assert!(run.log.contains("demo.hub-a.uplink.yaml"), "{run:#?}");
     assert_eq!(spoke.host.device_index(&device).unwrap(), index);
-    assert!(spoke.reaches(hub));
+    assert_eq!(spoke.reach(hub), Ok(()));
     fleet.converge();
 }
 
