@@ -1,10 +1,12 @@
 //! Hosts with the product's processes on them, joined by one control directory. It refuses to decide what happens to
 //! them: scenarios do.
 
+mod control;
 mod declare;
 mod explain;
 mod folder;
 mod member;
+mod servers;
 mod status;
 
 use std::{
@@ -23,7 +25,9 @@ use spanwire_testkit::{
     process::{Process, Program},
 };
 
-use crate::{Say, Setup, hasty::Hasty, interrupt};
+use crate::{Provider, Say, Setup, hasty::Hasty, interrupt};
+use control::Control;
+use servers::Servers;
 
 /// The network of every scenario.
 pub const NETWORK: &str = "demo";
@@ -39,6 +43,7 @@ pub struct Fleet {
     _hasty: Option<Hasty>,
     members: Vec<Member>,
     declared: Declared,
+    control: Control,
     directory: Folder,
     _lab: Lab,
 }
@@ -53,17 +58,21 @@ impl Fleet {
         let directory = Folder::new(setup.files.as_deref())?;
         let mut lab = Lab::new().context("making network namespaces")?;
         let declared = Declared::new(setup);
-        let control = directory.path().join("control");
         let mut members = Vec::new();
         for (number, name) in (1..).zip(MEMBERS) {
             members.push(Member::new(&mut lab, name, number, directory.path(), setup.firewall)?);
         }
+        let files = directory.path().join("control");
+        let control = match setup.provider {
+            Provider::Files => Control::Files(files.clone()),
+            Provider::Local => Control::Servers(Box::new(Servers::start(&members)?)),
+        };
         declare::write_gateways(&control, &members)?;
         declared.write(&control)?;
         for member in &mut members {
             member.start(&binary, &control)?;
         }
-        let hasty = setup.leave_out.map(|phase| Hasty::start(&control, phase)).transpose()?;
+        let hasty = setup.leave_out.map(|phase| Hasty::start(&files, phase)).transpose()?;
         let controller = match hasty {
             Some(_) => None,
             None => Some(start_controller(&binary, &control, directory.path())?),
@@ -72,7 +81,7 @@ impl Fleet {
             "Started 4 hosts with a worker and a dataplane each, and one controller ({})",
             directory.path().display()
         ));
-        Ok(Self { controller, _hasty: hasty, members, declared, directory, _lab: lab })
+        Ok(Self { controller, _hasty: hasty, members, declared, control, directory, _lab: lab })
     }
 
     /// The members, in order.
@@ -93,11 +102,6 @@ impl Fleet {
         self.directory.path()
     }
 
-    /// The control directory.
-    pub fn control(&self) -> PathBuf {
-        self.directory.path().join("control")
-    }
-
     /// What is declared now.
     pub fn declared(&self) -> &Declared {
         &self.declared
@@ -109,7 +113,7 @@ impl Fleet {
     /// The file could not be written.
     pub fn declare(&mut self, edit: impl FnOnce(&mut Declared)) -> Result<()> {
         edit(&mut self.declared);
-        self.declared.write(&self.control())
+        self.declared.write(&self.control)
     }
 
     /// What the controller says of the network; `None`: nothing yet.
@@ -117,7 +121,7 @@ impl Fleet {
     /// # Errors
     /// The file is there and could not be read.
     pub fn network(&self) -> Result<Option<GatewayNetworkStatus>> {
-        status::network(&self.control())
+        status::network(&self.control)
     }
 
     /// Waits until the network is as declared and every link works.
@@ -181,22 +185,17 @@ impl Fleet {
     }
 }
 
-fn start_controller(binary: &Path, control: &Path, folder: &Path) -> Result<Process> {
+fn start_controller(binary: &Path, control: &Control, folder: &Path) -> Result<Process> {
+    let places = control.of_controller();
     Process::start(Program {
         name: "controller".to_owned(),
         path: binary.to_path_buf(),
-        arguments: vec!["controller".into(), "--control".into(), place(control)],
-        variables: Vec::new(),
+        arguments: std::iter::once("controller".into()).chain(places.arguments).collect(),
+        variables: places.variables,
         host: None,
         log: folder.join("controller.log"),
     })
     .context("starting the controller")
-}
-
-fn place(path: &Path) -> std::ffi::OsString {
-    let mut place = std::ffi::OsString::from("dir:");
-    place.push(path);
-    place
 }
 
 /// The operator's program: named by the variable that `cargo xtask` sets, or beside this program.

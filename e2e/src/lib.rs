@@ -23,4 +23,4 @@ pub mod throughput;
 pub use fleet::Fleet;
 pub use outcome::Outcome;
 pub use say::Say;
-pub use setup::{Laggard, Scenario, Setup, Topology, Transit};
+pub use setup::{Laggard, Provider, Scenario, Setup, Topology, Transit};

@@ -77,9 +77,20 @@ pub enum Laggard {
     OldHub,
 }
 
+/// Where objects are and hosts come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Provider {
+    /// Network namespaces of this machine, one directory for all objects
+    Files,
+    /// Network namespaces of this machine, an API server for the controller and one for each worker
+    Local,
+}
+
 /// One run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setup {
+    /// Where it runs.
+    pub provider: Provider,
     /// What happens.
     pub scenario: Scenario,
     /// The shape at the beginning.
@@ -106,6 +117,7 @@ impl Setup {
             Scenario::HubChange | Scenario::Failover | Scenario::Restart => Topology::HubSpoke,
         };
         Self {
+            provider: Provider::Files,
             scenario,
             topology,
             transit: Transit::Routed,

@@ -11,7 +11,7 @@ use kube::{
 use spanwire_api::rbac;
 use spanwire_dataplane::key::SecretKey;
 use spanwire_engine::{Class, GatewayName, PublicKey, port};
-use spanwire_store::cluster::Connection;
+use spanwire_store::cluster::{Connection, words};
 use tokio::time::timeout;
 use zeroize::Zeroizing;
 
@@ -27,7 +27,7 @@ const LIMIT: Duration = Duration::from_secs(10);
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A call failed.
-    #[error("cannot {verb} the Secret {namespace}/{name}{}", refusal(cause))]
+    #[error("cannot {verb} the Secret {namespace}/{name}: {}", words(&**cause))]
     Call {
         /// What was to be done.
         verb: &'static str,
@@ -59,13 +59,6 @@ pub enum Error {
         /// Its name.
         name: String,
     },
-}
-
-fn refusal(error: &kube::Error) -> String {
-    match error {
-        kube::Error::Api(status) => format!(": {} ({})", status.message, status.code),
-        error => format!(": {error}"),
-    }
 }
 
 impl port::Fault for Error {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use kube_lease_manager::{LeaseCreateMode, LeaseManagerBuilder};
 use spanwire_engine::{Class, port};
-use spanwire_store::cluster::Connection;
+use spanwire_store::cluster::{Connection, words};
 use tokio::{sync::watch, task::JoinHandle, time::timeout};
 
 /// How long a holder that ended without a word keeps others waiting, in seconds.
@@ -17,12 +17,11 @@ const RELEASE: Duration = Duration::from_secs(2);
 
 /// Why a lease could not even be tried.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot take the Lease {namespace}/{name}")]
+#[error("cannot take the Lease {namespace}/{name}: {cause}")]
 pub struct Error {
     namespace: String,
     name: String,
-    #[source]
-    cause: Box<kube_lease_manager::LeaseManagerError>,
+    cause: String,
 }
 
 impl port::Fault for Error {
@@ -55,7 +54,7 @@ impl Lease {
             .map_err(|cause| Error {
                 namespace: connection.namespace().to_owned(),
                 name: name.to_owned(),
-                cause: Box::new(cause),
+                cause: words(&cause),
             })?;
         let (holds, task) = manager.watch().await;
         Ok(Self { holds, task })

@@ -3,9 +3,10 @@
 
 use std::time::Duration;
 
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use crate::{
+    driver::retry,
     lease::{self, Lease},
     lock::{Held, Lock},
     stop::Stop,
@@ -55,7 +56,7 @@ impl Claim<'_> {
     pub async fn take(&self, stop: &Stop) -> anyhow::Result<Option<Turn>> {
         let wait = async {
             let held = self.lock.take().await?;
-            let mut turn = Turn { _held: held, lease: self.ask().await? };
+            let mut turn = Turn { _held: held, lease: self.ask_until_answered().await? };
             if let Some(lease) = &mut turn.lease {
                 lease.held().await;
             }
@@ -68,11 +69,26 @@ impl Claim<'_> {
     }
 
     async fn ask(&self) -> anyhow::Result<Option<Lease>> {
-        match self.site {
-            Site::Folder(_) => Ok(None),
-            Site::Cluster(connection) => {
-                Ok(Some(Lease::ask(connection, &self.lease, &lease::identity()?).await?))
+        let Site::Cluster(connection) = self.site else { return Ok(None) };
+        Ok(Some(Lease::ask(connection, &self.lease, &lease::identity()?).await?))
+    }
+
+    /// A server that does not answer, or refuses the account as yet, is asked again for ever.
+    async fn ask_until_answered(&self) -> anyhow::Result<Option<Lease>> {
+        let Site::Cluster(connection) = self.site else { return Ok(None) };
+        let identity = lease::identity()?;
+        let mut pauses = retry::pauses();
+        let mut said = String::new();
+        loop {
+            let fault = match Lease::ask(connection, &self.lease, &identity).await {
+                Ok(lease) => return Ok(Some(lease)),
+                Err(fault) => fault.to_string(),
+            };
+            if said != fault {
+                tracing::warn!("{fault}: asking again until it is given");
+                said = fault;
             }
+            sleep(pauses.next().unwrap_or(retry::LONGEST)).await;
         }
     }
 }

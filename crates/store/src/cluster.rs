@@ -12,6 +12,6 @@ mod worker;
 
 pub use connection::{Connection, News};
 pub use controller::Controller;
-pub use error::Error;
+pub use error::{Error, words};
 pub use local::Local;
 pub use worker::Worker;

@@ -10,7 +10,7 @@
 //! # async fn test() -> Result<(), Box<dyn std::error::Error>> {
 //! let Some(control) = ControlPlane::shared() else { return Ok(()) };
 //! control.namespace("mine").await?;
-//! let client = control.client("admin")?;
+//! let client = control.client("admin").await?;
 //! # Ok(())
 //! # }
 //! ```

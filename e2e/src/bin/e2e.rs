@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
-use clap::{Parser, ValueEnum};
-use e2e::{Laggard, Outcome, Say, Scenario, Setup, interrupt, scenario};
+use clap::Parser;
+use e2e::{Laggard, Outcome, Provider, Say, Scenario, Setup, interrupt, scenario};
 use spanwire_engine::Phase;
 use spanwire_testkit::lab::userns;
 
@@ -22,14 +22,8 @@ struct Cli {
     #[arg(long, default_value_t = 500)]
     rate: u32,
     /// Instead: hub changes with a phase left out, which must lose packets, beside the same ones with all phases
-    #[arg(long, conflicts_with = "scenarios")]
+    #[arg(long, conflicts_with_all = ["scenarios", "provider"])]
     without_phases: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Provider {
-    /// Network namespaces of this machine, the operator as processes, a directory as control store
-    Local,
 }
 
 /// One run and what is expected of it.
@@ -47,7 +41,7 @@ impl Cli {
         let scenarios = if self.scenarios.is_empty() { &[Scenario::HubChange][..] } else { &self.scenarios };
         let case = |scenario: &Scenario| Case {
             name: scenario.to_string(),
-            setup: Setup { rate: self.rate, ..Setup::for_scenario(*scenario) },
+            setup: Setup { provider: self.provider, rate: self.rate, ..Setup::for_scenario(*scenario) },
             must_lose: false,
         };
         scenarios.iter().map(case).collect()
@@ -87,9 +81,8 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: &Cli) -> Result<ExitCode> {
-    match cli.provider {
-        Provider::Local if userns::is_needed() => userns::enter().context(userns::REMEDY)?,
-        Provider::Local => {}
+    if userns::is_needed() {
+        userns::enter().context(userns::REMEDY)?;
     }
     interrupt::watch()?;
     let (mut passed, mut failed) = (0, 0);

@@ -1,11 +1,11 @@
-//! The files that a person writes: gateways and the network. It refuses half-written files: each is renamed into place.
+//! What a person writes: gateways and the network. It refuses to know where.
 
-use std::{fmt::Write as _, fs, path::Path};
+use std::fmt::Write as _;
 
-use anyhow::{Context as _, Result};
-use spanwire_api::{ConditionStatus, GatewayNetworkStatus};
+use anyhow::Result;
+use spanwire_api::{ConditionStatus, GatewayNetworkSpec, GatewayNetworkStatus, GatewaySpec};
 
-use super::{MEMBERS, Member, NETWORK};
+use super::{MEMBERS, Member, NETWORK, control::Control};
 use crate::{Scenario, Setup, Topology, Transit};
 
 /// The network as declared.
@@ -69,13 +69,13 @@ impl Declared {
         text
     }
 
-    pub(crate) fn write(&self, control: &Path) -> Result<()> {
-        replace(&control.join("gatewaynetworks").join(format!("{NETWORK}.yaml")), &self.text())
+    pub(crate) fn write(&self, control: &Control) -> Result<()> {
+        control.apply::<GatewayNetworkSpec>(NETWORK, &self.text())
     }
 }
 
 /// Writes one file a gateway.
-pub(crate) fn write_gateways(control: &Path, members: &[Member]) -> Result<()> {
+pub(crate) fn write_gateways(control: &Control, members: &[Member]) -> Result<()> {
     for member in members {
         let text = format!(
             "apiVersion: spanwire.dev/v1alpha1\nkind: Gateway\nmetadata:\n  name: {}\nspec:\n  subnets: [{}]\n  advertise:\n    host: {}\n",
@@ -83,26 +83,15 @@ pub(crate) fn write_gateways(control: &Path, members: &[Member]) -> Result<()> {
             member.subnet(),
             member.host().address()
         );
-        replace(&control.join("gateways").join(format!("{}.yaml", member.name())), &text)?;
+        control.apply::<GatewaySpec>(member.name(), &text)?;
     }
-    Ok(())
-}
-
-fn replace(path: &Path, text: &str) -> Result<()> {
-    let folder = path.parent().with_context(|| format!("{} has no folder", path.display()))?;
-    fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))?;
-    let mut file =
-        tempfile::NamedTempFile::new_in(folder).with_context(|| format!("writing {}", path.display()))?;
-    std::io::Write::write_all(&mut file, text.as_bytes())
-        .with_context(|| format!("writing {}", path.display()))?;
-    file.persist(path).with_context(|| format!("putting {} into place", path.display()))?;
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use spanwire_api::{GatewayNetworkSpec, Object};
+    use spanwire_api::Object;
 
     #[test]
     fn what_is_written_is_what_the_product_reads() {

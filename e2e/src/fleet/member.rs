@@ -13,6 +13,8 @@ use spanwire_testkit::{
     process::{Process, Program},
 };
 
+use super::control::Control;
+
 /// A gateway with its host.
 #[derive(Debug)]
 pub struct Member {
@@ -38,16 +40,12 @@ impl Member {
     }
 
     /// Starts the dataplane, then the worker.
-    pub(crate) fn start(&mut self, binary: &Path, control: &Path) -> Result<()> {
+    pub(crate) fn start(&mut self, binary: &Path, control: &Control) -> Result<()> {
         let socket = self.folder.join("dataplane.sock");
         let arguments = vec!["dataplane".into(), "--socket".into(), socket.clone().into()];
-        self.dataplane = Some(self.process("dataplane", binary, arguments)?);
-        let arguments = vec![
-            "worker".into(),
-            "--control".into(),
-            super::place(control),
-            "--local".into(),
-            super::place(&self.folder.join("local")),
+        self.dataplane = Some(self.process("dataplane", binary, arguments, Vec::new())?);
+        let places = control.of_worker(self.name(), &self.folder)?;
+        let own = vec![
             "--gateway".into(),
             self.name().into(),
             "--dataplane-socket".into(),
@@ -55,17 +53,24 @@ impl Member {
             "--run-dir".into(),
             self.folder.join("run").into(),
         ];
-        self.worker = Some(self.process("worker", binary, arguments)?);
+        let arguments = std::iter::once("worker".into()).chain(places.arguments).chain(own).collect();
+        self.worker = Some(self.process("worker", binary, arguments, places.variables)?);
         Ok(())
     }
 
-    fn process(&self, role: &str, binary: &Path, arguments: Vec<std::ffi::OsString>) -> Result<Process> {
+    fn process(
+        &self,
+        role: &str,
+        binary: &Path,
+        arguments: Vec<std::ffi::OsString>,
+        variables: Vec<(String, String)>,
+    ) -> Result<Process> {
         let name = format!("{role} of {}", self.name());
         Process::start(Program {
             name: name.clone(),
             path: binary.to_path_buf(),
             arguments,
-            variables: Vec::new(),
+            variables,
             host: Some(self.host.clone()),
             log: self.folder.join(format!("{role}.log")),
         })

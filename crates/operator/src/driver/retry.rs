@@ -21,8 +21,9 @@ pub struct Retry {
     pending: Option<Instant>,
 }
 
-/// The jitter of the builder adds up to the pause itself, so its cap is half of ours.
-fn pauses() -> ExponentialBackoff {
+/// The pauses between attempts, without an end. The jitter of the builder adds up to the pause itself, so its cap is
+/// half of ours.
+pub fn pauses() -> ExponentialBackoff {
     ExponentialBuilder::new()
         .with_min_delay(SHORTEST)
         .with_max_delay(LONGEST / 2)

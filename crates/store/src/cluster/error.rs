@@ -113,12 +113,20 @@ fn of_context(context: Option<&str>) -> String {
     context.map(|context| format!(" in the context {context:?}")).unwrap_or_default()
 }
 
-/// The server's own words where there are some.
 fn of_call(error: &kube::Error) -> String {
-    match error {
-        kube::Error::Api(status) => format!("{} ({})", status.message, status.code),
-        error => with_causes(error),
+    words(error)
+}
+
+/// An error of an API server in the server's own words where there are some, else with all its causes.
+pub fn words(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        if let Some(kube::Error::Api(status)) = error.downcast_ref::<kube::Error>() {
+            return format!("{} ({})", status.message, status.code);
+        }
+        cause = error.source();
     }
+    with_causes(error)
 }
 
 fn of_watcher(error: &watcher::Error) -> String {

@@ -73,11 +73,13 @@ impl Access {
     /// The kubeconfig of one user for a server that is reached by `url`.
     pub(super) fn kubeconfig(&self, user: &str, url: &str) -> Result<String, ControlPlaneError> {
         let (name, token, ca) = (&self.name, self.token(user)?, STANDARD.encode(&self.ca));
+        // Several kubeconfigs are joined by name: a user of another cluster is another one.
+        let login = format!("{name}/{user}");
         Ok(format!(
             "apiVersion: v1\nkind: Config\ncurrent-context: {name}\nclusters:\n- name: {name}\n  cluster:\n    \
              server: {url}\n    tls-server-name: 127.0.0.1\n    certificate-authority-data: {ca}\nusers:\n\
-             - name: {user:?}\n  user:\n    token: {token}\ncontexts:\n- name: {name}\n  context:\n    \
-             cluster: {name}\n    user: {user:?}\n"
+             - name: {login:?}\n  user:\n    token: {token}\ncontexts:\n- name: {name}\n  context:\n    \
+             cluster: {name}\n    user: {login:?}\n"
         ))
     }
 

@@ -1,0 +1,182 @@
+//! API servers for a fleet: one control cluster, and one cluster for each worker, with the roles that are installed for
+//! users. It refuses to give a process of the product more rights than those.
+
+use std::{collections::BTreeSet, net::SocketAddr, path::Path};
+
+use anyhow::{Context as _, Result};
+use kube::{Api, Client, api::DynamicObject, core::ApiResource};
+use spanwire_api::{API_VERSION, GROUP, Kind, Object, VERSION, rbac};
+use spanwire_testkit::control_plane::{ADMIN, ControlPlane, Exposed, Options};
+
+use super::{Member, NETWORK, control::Places};
+
+/// The namespace of everything.
+const NAMESPACE: &str = "spanwire";
+/// How long tokens are good for, in seconds.
+const TOKENS: i64 = 3600;
+const CONTROLLER: &str = "spanwire-controller";
+
+/// See the module.
+pub(crate) struct Servers {
+    runtime: tokio::runtime::Runtime,
+    control: ControlPlane,
+    client: Client,
+    controller: String,
+    workers: Vec<Cluster>,
+}
+
+impl std::fmt::Debug for Servers {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Servers").field("control", &self.control).field("workers", &self.workers).finish()
+    }
+}
+
+/// A worker's own cluster, and its way to both.
+#[derive(Debug)]
+struct Cluster {
+    gateway: String,
+    /// Both kubeconfigs, as `KUBECONFIG` takes them.
+    kubeconfig: String,
+    plane: ControlPlane,
+    _doors: [Exposed; 2],
+}
+
+impl Servers {
+    /// Starts them all at once.
+    pub(crate) fn start(members: &[Member]) -> Result<Self> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()
+            .context("making a runtime")?;
+        let begin = |name: &str| ControlPlane::start(Options::named(name));
+        let (control, planes) = std::thread::scope(|scope| {
+            let control = scope.spawn(|| begin("control"));
+            let all: Vec<_> =
+                members.iter().map(|member| scope.spawn(move || begin(member.name()))).collect();
+            (control.join(), all.into_iter().map(|one| one.join()).collect::<Vec<_>>())
+        });
+        let ended = |_| anyhow::anyhow!("the thread that started an API server ended");
+        let control = control.map_err(ended)?.context("starting the control cluster")?;
+        let controller = runtime.block_on(prepare_control(&control, members))?;
+        let client = runtime.block_on(control.client(ADMIN)).context("making a client")?;
+        let mut workers = Vec::new();
+        for (member, plane) in members.iter().zip(planes) {
+            let plane = plane.map_err(ended)?.context("starting a worker's cluster")?;
+            workers.push(runtime.block_on(join(&control, plane, member))?);
+        }
+        Ok(Self { runtime, control, client, controller, workers })
+    }
+
+    pub(super) fn of_controller(&self) -> Places {
+        let arguments = ["--control", "kube:control", "--control-namespace", NAMESPACE];
+        Places {
+            arguments: arguments.map(Into::into).to_vec(),
+            variables: vec![("KUBECONFIG".to_owned(), self.controller.clone())],
+        }
+    }
+
+    pub(super) fn of_worker(&self, name: &str) -> Result<Places> {
+        let cluster = self.workers.iter().find(|cluster| cluster.gateway == name);
+        let cluster = cluster.with_context(|| format!("{name} has no cluster"))?;
+        let local = format!("kube:{name}");
+        let places = ["--control", "kube:control", "--control-namespace", NAMESPACE];
+        let local = ["--local", &local, "--local-namespace", NAMESPACE];
+        Ok(Places {
+            arguments: places.into_iter().chain(local).map(Into::into).collect(),
+            variables: vec![("KUBECONFIG".to_owned(), cluster.kubeconfig.clone())],
+        })
+    }
+
+    pub(super) fn apply(&self, text: &str) -> Result<()> {
+        self.runtime.block_on(self.control.apply(NAMESPACE, text)).context("applying an object")?;
+        Ok(())
+    }
+
+    pub(super) fn object<S: Kind>(&self, name: &str) -> Result<Option<Object<S>>> {
+        let resource = ApiResource {
+            group: GROUP.to_owned(),
+            version: VERSION.to_owned(),
+            api_version: API_VERSION.to_owned(),
+            kind: S::KIND.to_owned(),
+            plural: S::PLURAL.to_owned(),
+        };
+        let api: Api<DynamicObject> = Api::namespaced_with(self.client.clone(), NAMESPACE, &resource);
+        let read = || format!("reading {} {name}", S::PLURAL);
+        let found = self.runtime.block_on(api.get_opt(name)).with_context(read)?;
+        let value = found.map(serde_json::to_value).transpose().with_context(read)?;
+        value.map(serde_json::from_value).transpose().with_context(read)
+    }
+}
+
+impl Drop for Servers {
+    fn drop(&mut self) {
+        // All at once: each waits for its processes to be gone.
+        std::thread::scope(|scope| {
+            for cluster in self.workers.drain(..) {
+                scope.spawn(move || drop(cluster.plane));
+            }
+        });
+    }
+}
+
+/// Namespace, roles and accounts of the control cluster; the controller's kubeconfig.
+async fn prepare_control(control: &ControlPlane, members: &[Member]) -> Result<String> {
+    control.namespace(NAMESPACE).await.context("making the namespace")?;
+    grant(control, &rbac::controller_role(NAMESPACE), CONTROLLER).await?;
+    let networks = BTreeSet::from([NETWORK.to_owned()]);
+    for member in members {
+        let role = rbac::worker_role(NAMESPACE, member.name(), &networks);
+        grant(control, &role, &rbac::worker_role_name(member.name())).await?;
+    }
+    let user = account(control, CONTROLLER).await?;
+    Ok(text(&control.kubeconfig_file(&user).context("writing the controller's kubeconfig")?))
+}
+
+/// A worker's own cluster with its roles, and doors to both clusters on the loopback of its host.
+async fn join(control: &ControlPlane, plane: ControlPlane, member: &Member) -> Result<Cluster> {
+    let (gateway, account_name) = (member.name(), rbac::worker_role_name(member.name()));
+    plane.namespace(NAMESPACE).await.context("making the namespace")?;
+    grant(&plane, &rbac::worker_local_role(NAMESPACE, gateway), &account_name).await?;
+    let any = SocketAddr::from(([127, 0, 0, 1], 0));
+    let mut doors = Vec::new();
+    let mut files = Vec::new();
+    for server in [control, &plane] {
+        let user = account(server, &account_name).await?;
+        let door = server.expose(member.host(), any).context("opening a door to an API server")?;
+        let file = server.kubeconfig_through(&door, &user).context("writing a worker's kubeconfig")?;
+        files.push(text(&file));
+        doors.push(door);
+    }
+    let doors: [Exposed; 2] = doors.try_into().map_err(|_| anyhow::anyhow!("two doors"))?;
+    Ok(Cluster { gateway: gateway.to_owned(), kubeconfig: files.join(":"), plane, _doors: doors })
+}
+
+/// Applies a role and binds it to the service account of that name.
+async fn grant(server: &ControlPlane, role: &impl serde::Serialize, account: &str) -> Result<()> {
+    let role = serde_saphyr::to_string(role).context("expressing a role")?;
+    let role = format!("apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\n{}", without_type(&role));
+    let binding = format!(
+        "apiVersion: rbac.authorization.k8s.io/v1\nkind: RoleBinding\nmetadata: {{name: {account}}}\nroleRef: \
+         {{apiGroup: rbac.authorization.k8s.io, kind: Role, name: {account}}}\nsubjects:\n- {{kind: ServiceAccount, \
+         name: {account}, namespace: {NAMESPACE}}}\n"
+    );
+    for text in [role, binding] {
+        server.apply(NAMESPACE, &text).await.with_context(|| format!("giving {account} its rights"))?;
+    }
+    Ok(())
+}
+
+fn without_type(text: &str) -> String {
+    let lines = text.lines().filter(|line| !line.starts_with("apiVersion:") && !line.starts_with("kind:"));
+    lines.map(|line| format!("{line}\n")).collect()
+}
+
+async fn account(server: &ControlPlane, name: &str) -> Result<String> {
+    let user = server.service_account(NAMESPACE, name, TOKENS).await;
+    user.with_context(|| format!("making the account {name}"))
+}
+
+fn text(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
