@@ -144,6 +144,17 @@ impl Fleet {
         explain::last_words(self)
     }
 
+    /// Ends the API servers of all workers.
+    ///
+    /// # Errors
+    /// There are none, or one could not be ended.
+    pub(crate) fn stop_own_clusters(&self) -> Result<()> {
+        match &self.control {
+            Control::Files(_) => bail!("no worker has an API server"),
+            Control::Servers(servers) => servers.stop_own_clusters(),
+        }
+    }
+
     /// Kills every worker and the controller as a crash would, and starts them again.
     ///
     /// # Errors

@@ -34,6 +34,10 @@ pub fn run(setup: &Setup, say: Say) -> Result<(Fleet, Outcome)> {
         quiet.sent,
         quiet.longest_gap_ms
     ));
+    if setup.own_clusters_away {
+        fleet.stop_own_clusters()?;
+        say.line("The API servers of all workers are away from here on.");
+    }
     let scene = Scene { setup, pairs, expected, quiet, say };
     let outcome = match setup.scenario {
         Scenario::HubChange => hub_change::run(&scene, &mut fleet, hub_change::Kill::Nobody),

@@ -93,6 +93,8 @@ pub struct Setup {
     pub provider: Provider,
     /// What happens.
     pub scenario: Scenario,
+    /// Whether the API servers of all workers are away from the moment when all links work.
+    pub own_clusters_away: bool,
     /// The shape at the beginning.
     pub topology: Topology,
     /// Whether spokes reach each other.
@@ -118,6 +120,7 @@ impl Setup {
         };
         Self {
             provider: Provider::Files,
+            own_clusters_away: false,
             scenario,
             topology,
             transit: Transit::Routed,
@@ -140,6 +143,9 @@ impl Setup {
                 "scenario {} begins with topology {needed}: leave --topology out, or choose another scenario",
                 self.scenario
             );
+        }
+        if self.own_clusters_away && self.provider == Provider::Files {
+            bail!("--own-clusters-away needs --provider local: with files no worker has an API server");
         }
         if self.rate == 0 || self.rate > 20_000 {
             bail!("--rate takes 1 to 20000 datagrams a second and pair");

@@ -40,12 +40,14 @@ pub fn init(format: LogFormat, level: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// The WireGuard library calls it an error when a peer that nobody can dial yet is not dialled: it is heard only by who
-/// looks closely.
+/// The WireGuard library calls it an error when a peer that nobody can dial yet is not dialled, and the libraries of API
+/// servers repeat each refused call that a pass reports anyway: they are heard only by who looks closely.
 fn directives(level: &str) -> String {
     let quiet = [LevelFilter::ERROR, LevelFilter::WARN, LevelFilter::INFO];
     match level.parse::<LevelFilter>() {
-        Ok(plain) if quiet.contains(&plain) => format!("{level},gotatun=off"),
+        Ok(plain) if quiet.contains(&plain) => {
+            format!("{level},gotatun=off,kube_client=off,kube_lease_manager=off")
+        }
         Ok(_) | Err(_) => level.to_owned(),
     }
 }
@@ -56,7 +58,7 @@ mod tests {
 
     #[test]
     fn a_plain_level_leaves_the_library_out_and_everything_else_is_taken_as_written() {
-        assert_eq!(directives("info"), "info,gotatun=off");
+        assert_eq!(directives("info"), "info,gotatun=off,kube_client=off,kube_lease_manager=off");
         for written in ["debug", "trace", "info,gotatun=debug", "spanwire=trace", "!"] {
             assert_eq!(directives(written), written);
         }

@@ -21,6 +21,9 @@ struct Cli {
     /// Datagrams a second and pair
     #[arg(long, default_value_t = 500)]
     rate: u32,
+    /// Ends the API servers of all workers once their links work: they go on with what they have on record
+    #[arg(long)]
+    own_clusters_away: bool,
     /// Instead: hub changes with a phase left out, which must lose packets, beside the same ones with all phases
     #[arg(long, conflicts_with_all = ["scenarios", "provider"])]
     without_phases: bool,
@@ -41,7 +44,12 @@ impl Cli {
         let scenarios = if self.scenarios.is_empty() { &[Scenario::HubChange][..] } else { &self.scenarios };
         let case = |scenario: &Scenario| Case {
             name: scenario.to_string(),
-            setup: Setup { provider: self.provider, rate: self.rate, ..Setup::for_scenario(*scenario) },
+            setup: Setup {
+                provider: self.provider,
+                own_clusters_away: self.own_clusters_away,
+                rate: self.rate,
+                ..Setup::for_scenario(*scenario)
+            },
             must_lose: false,
         };
         scenarios.iter().map(case).collect()

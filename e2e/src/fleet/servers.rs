@@ -88,6 +88,15 @@ impl Servers {
         })
     }
 
+    /// Ends the API servers of all workers.
+    pub(super) fn stop_own_clusters(&self) -> Result<()> {
+        for cluster in &self.workers {
+            let ended = cluster.plane.stop_api_server();
+            ended.with_context(|| format!("ending the API server of {}", cluster.gateway))?;
+        }
+        Ok(())
+    }
+
     pub(super) fn apply(&self, text: &str) -> Result<()> {
         self.runtime.block_on(self.control.apply(NAMESPACE, text)).context("applying an object")?;
         Ok(())

@@ -131,7 +131,7 @@ fn refused<S: Kind>(verb: &'static str, name: &str, source: kube::Error) -> Erro
         kube::Error::Api(status) if status.is_not_found() && verb != "read" => {
             Error::Conflict { kind, name, why: Conflict::Missing }
         }
-        _ => Error::Call { verb, kind, name, source: Arc::new(source) },
+        _ => Error::Call { verb, kind, name, cause: Arc::new(source) },
     }
 }
 

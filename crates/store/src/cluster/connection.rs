@@ -16,6 +16,8 @@ use super::Error;
 
 /// How long a connection may take to open.
 const CONNECT: Duration = Duration::from_secs(5);
+/// How long an answer may be silent: longer than a watch lasts, so that only a dead connection is.
+const SILENCE: Duration = Duration::from_secs(55);
 
 /// A namespace of an API server.
 #[derive(Clone)]
@@ -59,6 +61,8 @@ impl Connection {
 
     fn of(mut config: Config, context: Option<&str>, namespace: Option<&str>) -> Result<Self, Error> {
         config.connect_timeout = Some(CONNECT);
+        config.read_timeout = Some(SILENCE);
+        config.reset_reader_on_write = true;
         let namespace = namespace.unwrap_or(&config.default_namespace).to_owned();
         let server = config.cluster_url.to_string();
         let client = Client::try_from(config).map_err(|fault| Error::config(context, fault))?;

@@ -29,15 +29,15 @@ pub enum Error {
         kind: &'static str,
     },
     /// The server can't be heard: what is known may be out of date.
-    #[error("failed to follow the {kind}: {}", of_watcher(source))]
+    #[error("failed to follow the {kind}: {}", of_watcher(cause))]
     Unheard {
         /// Kind in the plural.
         kind: &'static str,
-        /// Why.
-        source: Arc<watcher::Error>,
+        /// Why; its words are in the message.
+        cause: Arc<watcher::Error>,
     },
     /// A call failed.
-    #[error("failed to {verb} {kind} {name}: {}", of_call(source))]
+    #[error("failed to {verb} {kind} {name}: {}", of_call(cause))]
     Call {
         /// What was to be done.
         verb: &'static str,
@@ -45,8 +45,8 @@ pub enum Error {
         kind: &'static str,
         /// Name of the object.
         name: String,
-        /// Why.
-        source: Arc<kube::Error>,
+        /// Why; its words are in the message.
+        cause: Arc<kube::Error>,
     },
     /// Somebody else wrote in between, or the object is another one.
     #[error("conflict on {kind} {name}: {why}")]
@@ -171,13 +171,13 @@ impl Fault for Error {
             | Error::NotManaged { .. }
             | Error::Express { .. } => Class::NeedsHuman,
             Error::NotRead { .. } | Error::Conflict { .. } => Class::Retry,
-            Error::Unheard { kind: _, source } => match &**source {
+            Error::Unheard { kind: _, cause } => match &**cause {
                 watcher::Error::InitialListFailed(error)
                 | watcher::Error::WatchStartFailed(error)
                 | watcher::Error::WatchFailed(error) => class_of(error),
                 watcher::Error::WatchError(_) | watcher::Error::NoResourceVersion => Class::Retry,
             },
-            Error::Call { source, .. } => class_of(source),
+            Error::Call { cause, .. } => class_of(cause),
             Error::NotFound { .. } => Class::WaitForChange,
         }
     }

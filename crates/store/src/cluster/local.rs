@@ -1,4 +1,5 @@
-//! A worker's own records in its own cluster. It refuses to write what is recorded already.
+//! A worker's own records in its own cluster. Nobody else writes them, so what was heard last counts while the server
+//! is away. It refuses to write what is recorded already.
 
 use std::sync::Arc;
 
@@ -78,7 +79,7 @@ async fn state<S: Kind + Send + Sync + 'static>(
 where
     S::Status: Send + Sync,
 {
-    if let Some(Held::Good(known)) = kept.mirror.object(name)?
+    if let Some(Held::Good(known)) = kept.mirror.own_object(name)?
         && known.spec.as_ref() == Some(&spec)
     {
         return Ok((Written::Same, known));
@@ -87,14 +88,17 @@ where
     object.spec = Some(spec);
     kept.apply_spec(&object, true).await?;
     let missing = || Error::NotFound { kind: S::PLURAL, name: name.to_owned() };
-    Ok((Written::Changed, kept.good(name)?.ok_or_else(missing)?))
+    match kept.mirror.own_object(name)? {
+        Some(Held::Good(known)) => Ok((Written::Changed, known)),
+        Some(Held::Bad { .. }) | None => Err(missing()),
+    }
 }
 
 async fn forget<S: Kind + Send + Sync + 'static>(kept: &Kept<S>, name: &str) -> Result<Written, Error>
 where
     S::Status: Send + Sync,
 {
-    match kept.mirror.object(name)? {
+    match kept.mirror.own_object(name)? {
         None => Ok(Written::Same),
         Some(Held::Good(known)) => kept.delete(name, known.metadata.uid.as_deref().unwrap_or_default()).await,
         Some(Held::Bad { cause, version: _ }) => {
@@ -129,12 +133,12 @@ impl LocalStore for Local {
         let mut recorded = Recorded::default();
         let unreadable = &mut recorded.unreadable;
         let text = |name: &str| Ok(name.to_owned());
-        let found = view::gather(&intents.mirror.objects()?, text, intent_of, unreadable);
+        let found = view::gather(&intents.mirror.own_objects()?, text, intent_of, unreadable);
         let (good, misnamed) = named(found, |applied| applied.intent.network.to_string());
         recorded.intents.extend(good.into_iter().map(|applied| (applied.intent.network.clone(), applied)));
         let speaks = "it speaks of another name than its own";
         unreadable.extend(misnamed.iter().map(|name| view::unknown::<AppliedIntentSpec>(name, speaks)));
-        let found = view::gather(&links.mirror.objects()?, text, link_of, unreadable);
+        let found = view::gather(&links.mirror.own_objects()?, text, link_of, unreadable);
         let (good, misnamed) = named(found, |link| link.id.to_string());
         recorded.links.extend(good.into_iter().map(|link| (link.id.clone(), link)));
         unreadable.extend(misnamed.iter().map(|name| view::unknown::<TunnelLinkSpec>(name, speaks)));

@@ -82,6 +82,23 @@ struct State<S: Kind> {
     fault: Option<Arc<watcher::Error>>,
 }
 
+impl<S: Kind> State<S> {
+    fn heard(&self) -> Result<&Self, Error> {
+        match &self.fault {
+            Some(cause) => Err(Error::Unheard { kind: S::PLURAL, cause: Arc::clone(cause) }),
+            None => self.listed_once(),
+        }
+    }
+
+    fn listed_once(&self) -> Result<&Self, Error> {
+        match &self.fault {
+            _ if self.complete => Ok(self),
+            Some(cause) => Err(Error::Unheard { kind: S::PLURAL, cause: Arc::clone(cause) }),
+            None => Err(Error::NotRead { kind: S::PLURAL }),
+        }
+    }
+}
+
 struct Shared<S: Kind> {
     state: Mutex<State<S>>,
     settled: watch::Sender<()>,
@@ -135,12 +152,7 @@ where
     /// # Errors
     /// The first list is not complete, or the server can't be heard: nothing is known.
     pub(super) fn objects(&self) -> Result<Objects<S>, Error> {
-        let state = self.shared.lock();
-        match &state.fault {
-            Some(source) => Err(Error::Unheard { kind: S::PLURAL, source: Arc::clone(source) }),
-            None if !state.complete => Err(Error::NotRead { kind: S::PLURAL }),
-            None => Ok(state.objects.clone()),
-        }
+        self.shared.lock().heard().map(|state| state.objects.clone())
     }
 
     /// One object as it is.
@@ -148,12 +160,23 @@ where
     /// # Errors
     /// As [`Mirror::objects`].
     pub(super) fn object(&self, name: &str) -> Result<Option<Held<S>>, Error> {
-        let state = self.shared.lock();
-        match &state.fault {
-            Some(source) => Err(Error::Unheard { kind: S::PLURAL, source: Arc::clone(source) }),
-            None if !state.complete => Err(Error::NotRead { kind: S::PLURAL }),
-            None => Ok(state.objects.get(name).cloned()),
-        }
+        self.shared.lock().heard().map(|state| state.objects.get(name).cloned())
+    }
+
+    /// All objects as they were heard last, also while the server can't be heard: for what nobody else writes.
+    ///
+    /// # Errors
+    /// There never was a complete list.
+    pub(super) fn own_objects(&self) -> Result<Objects<S>, Error> {
+        self.shared.lock().listed_once().map(|state| state.objects.clone())
+    }
+
+    /// One object as it was heard last.
+    ///
+    /// # Errors
+    /// As [`Mirror::own_objects`].
+    pub(super) fn own_object(&self, name: &str) -> Result<Option<Held<S>>, Error> {
+        self.shared.lock().listed_once().map(|state| state.objects.get(name).cloned())
     }
 
     /// Takes over what a call of our own answered, so that the next read knows of it.
