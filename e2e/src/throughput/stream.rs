@@ -60,7 +60,13 @@ fn send(mut stream: TcpStream) {
 fn receive(mut stream: TcpStream, time: Duration, busy: impl Fn() -> Result<Duration>) -> Result<Carried> {
     stream.set_read_timeout(Some(CONNECT_LIMIT)).context("limiting the wait for bytes")?;
     let mut block = vec![0; BLOCK];
-    let mut read = || stream.read(&mut block).context("the stream stood still");
+    // A signal is no end of the stream.
+    let mut read = || loop {
+        match stream.read(&mut block) {
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            done => return done.context("the stream stood still"),
+        }
+    };
     let begun = Instant::now();
     while begun.elapsed() < WARM_UP {
         read()?;
