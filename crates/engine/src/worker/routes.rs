@@ -14,8 +14,8 @@ use super::{
 pub(super) struct Routes<'a> {
     /// The link of the wide route.
     pub(super) wide: Option<Key<'a>>,
-    /// The link of each peer's exact routes, in the order of peers.
-    pub(super) exact: Vec<Key<'a>>,
+    /// Where in the rows the link of each peer's exact routes stands, in the order of peers.
+    pub(super) exact: Vec<usize>,
 }
 
 /// The link that has the wide route now. Where it stands half on one link and half on another (a kill in the middle)
@@ -35,7 +35,13 @@ pub(super) fn decide<'a>(links: &Links<'a>, holder: Option<Key<'a>>) -> Routes<'
     let wide = if links.desired.wide.is_empty() { None } else { wide(links, holder) };
     let wide_works = wide.and_then(|key| links.row(key)).is_some_and(Row::is_connected);
     let peers = links.rows.chunk_by(|a, b| a.key.0 == b.key.0);
-    Routes { exact: peers.filter_map(|rows| exact(links, wide_works, rows)).collect(), wide }
+    let mut begun = 0;
+    let of_peer = |rows: &[Row<'a>]| {
+        let first = begun;
+        begun += rows.len();
+        exact(links, wide_works, rows).map(|at| first + at)
+    };
+    Routes { exact: peers.filter_map(of_peer).collect(), wide }
 }
 
 fn wide<'a>(links: &Links<'a>, holder: Option<Key<'a>>) -> Option<Key<'a>> {
@@ -49,8 +55,13 @@ fn wide<'a>(links: &Links<'a>, holder: Option<Key<'a>>) -> Option<Key<'a>> {
 
 /// The links of `role` that are wanted and can be made, in peer order.
 fn candidates<'a>(links: &Links<'a>, role: LinkRole) -> Vec<Key<'a>> {
-    let keys = links.desired.order.iter().map(|peer| (peer, role));
-    keys.filter(|key| links.row(*key).is_some_and(|row| row.wanted.is_some())).collect()
+    let rows = links.rows.iter().filter(|row| row.role() == role && row.wanted.is_some());
+    let order = &links.desired.order;
+    // Only hubs have such links: they are few, and the peers may be many.
+    let mut found: Vec<_> =
+        rows.filter_map(|row| Some((order.iter().position(|peer| peer == row.key.0)?, row.key))).collect();
+    found.sort_unstable();
+    found.into_iter().map(|(_, key)| key).collect()
 }
 
 fn is_connected(links: &Links<'_>, key: Key<'_>) -> bool {
@@ -95,8 +106,8 @@ fn hub_wide<'a>(links: &Links<'a>, holder: Option<Key<'a>>) -> Option<Key<'a>> {
     holder
 }
 
-/// The link that carries a peer's exact routes, of the peer's links.
-fn exact<'a>(links: &Links<'a>, wide_works: bool, rows: &[Row<'a>]) -> Option<Key<'a>> {
+/// The link that carries a peer's exact routes: its place among the peer's links.
+fn exact<'a>(links: &Links<'a>, wide_works: bool, rows: &[Row<'a>]) -> Option<usize> {
     let role = links.desired.role();
     let mesh_first = links.desired.mesh_routes();
     // What a hub forwards has a source that the other end accepts on its uplink and not on a mesh link.
@@ -126,5 +137,5 @@ fn exact<'a>(links: &Links<'a>, wide_works: bool, rows: &[Row<'a>]) -> Option<Ke
     let found = first(&works)
         .or_else(|| first(&|row| stands(row) && !row.is_down()))
         .or_else(|| first(&|row| stands(row) && !wide_works));
-    found.map(|row| row.key)
+    found.and_then(|found| rows.iter().position(|row| row.role() == found.role()))
 }

@@ -181,9 +181,10 @@ impl<'a> Planner<'a, '_> {
         let mut names: Vec<DeviceName> = Vec::new();
         let mut last = None;
         let mut wanted = Vec::new();
-        let exact = routes.exact.iter().map(|key| (RouteKind::Exact, key));
-        for (kind, key) in exact.chain(routes.wide.iter().map(|key| (RouteKind::Wide, key))) {
-            let Some(row) = self.links.row(*key) else { continue };
+        let exact = routes.exact.iter().filter_map(|at| self.links.rows.get(*at));
+        let wide = routes.wide.and_then(|key| self.links.row(key));
+        let exact = exact.map(|row| (RouteKind::Exact, row));
+        for (kind, row) in exact.chain(wide.map(|row| (RouteKind::Wide, row))) {
             if !row.role().shares_device() || last != Some(row.role()) {
                 names.push(self.links.device_name(row));
                 last = Some(row.role());
