@@ -45,6 +45,8 @@ pub use gateway_network::{
     Change, Edges, GatewayNetworkSpec, GatewayNetworkStatus, Member, Phase, PublishedTopology,
 };
 pub use moment::BootMoment;
+#[cfg(feature = "kube")]
+pub use object::resource;
 pub use object::{API_VERSION, GROUP, Kind, Metadata, NoStatus, Object, VERSION};
 #[cfg(feature = "kube")]
 pub use reference::reference;

@@ -27,6 +27,18 @@ pub trait Kind: Serialize + DeserializeOwned + JsonSchema + Clone + Debug + Part
     const NAME_RULE_MESSAGE: &'static str;
 }
 
+/// The resource of a kind, for clients that take its objects as they come.
+#[cfg(feature = "kube")]
+pub fn resource<S: Kind>() -> kube::core::ApiResource {
+    kube::core::ApiResource {
+        group: GROUP.to_owned(),
+        version: VERSION.to_owned(),
+        api_version: API_VERSION.to_owned(),
+        kind: S::KIND.to_owned(),
+        plural: S::PLURAL.to_owned(),
+    }
+}
+
 /// One object, in the form that `kubectl apply` takes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", bound(deserialize = "S: Kind"))]

@@ -38,6 +38,9 @@ pub fn worker_lease_name(gateway: &str) -> String {
 /// Name of the Lease, in the control cluster, whose holder publishes.
 pub const CONTROLLER_LEASE: &str = "spanwire-controller";
 
+/// Name of the controller's Role, and of its service account.
+pub const CONTROLLER_ROLE: &str = "spanwire-controller";
+
 /// What a worker may do in the control cluster: read the gateways, read its own intents by name, report on both.
 /// `networks` are all that the gateway was ever in.
 #[must_use]
@@ -62,17 +65,22 @@ pub fn worker_role(namespace: &str, gateway: &str, networks: &BTreeSet<String>) 
 /// Binds a worker's Role to the service account of the same name, in the same namespace.
 #[must_use]
 pub fn worker_role_binding(namespace: &str, gateway: &str) -> RoleBinding {
-    let name = worker_role_name(gateway);
+    role_binding(namespace, &worker_role_name(gateway))
+}
+
+/// Binds a Role to the service account of the same name, in the same namespace.
+#[must_use]
+pub fn role_binding(namespace: &str, name: &str) -> RoleBinding {
     RoleBinding {
-        metadata: metadata(namespace, &name),
+        metadata: metadata(namespace, name),
         role_ref: RoleRef {
             api_group: "rbac.authorization.k8s.io".to_owned(),
             kind: "Role".to_owned(),
-            name: name.clone(),
+            name: name.to_owned(),
         },
         subjects: Some(vec![Subject {
             kind: "ServiceAccount".to_owned(),
-            name,
+            name: name.to_owned(),
             namespace: Some(namespace.to_owned()),
             ..Subject::default()
         }]),
@@ -118,7 +126,7 @@ pub fn controller_role(namespace: &str) -> Role {
         rule(LEASES, &["leases"], &["create"]),
         events(),
     ];
-    role(namespace, "spanwire-controller", rules)
+    role(namespace, CONTROLLER_ROLE, rules)
 }
 
 /// File name and YAML of the roles as they are installed by hand. Those of a worker are for the gateway `example` in

@@ -1,5 +1,5 @@
-//! Where declared state and records live: a directory of files, or an API server. It refuses policy: it reads, joins and writes what the
-//! engine's ports name, and says what it could not read.
+//! Where declared state and records live: a directory of files, or an API server. It refuses policy: it reads, joins
+//! and writes what the engine's ports name, and says what it could not read.
 //!
 //! ```
 //! use spanwire_engine::port::ControllerStore;

@@ -4,8 +4,9 @@
 use std::{collections::BTreeSet, net::SocketAddr, path::Path};
 
 use anyhow::{Context as _, Result};
-use kube::{Api, Client, api::DynamicObject, core::ApiResource};
-use spanwire_api::{API_VERSION, GROUP, Kind, Object, VERSION, rbac};
+use k8s_openapi::api::rbac::v1::Role;
+use kube::{Api, Client, api::DynamicObject};
+use spanwire_api::{Kind, Object, rbac, resource};
 use spanwire_testkit::control_plane::{ADMIN, ControlPlane, Exposed, Options};
 
 use super::{Member, NETWORK, control::Places};
@@ -14,7 +15,6 @@ use super::{Member, NETWORK, control::Places};
 const NAMESPACE: &str = "spanwire";
 /// How long tokens are good for, in seconds.
 const TOKENS: i64 = 3600;
-const CONTROLLER: &str = "spanwire-controller";
 
 /// See the module.
 pub(crate) struct Servers {
@@ -103,14 +103,7 @@ impl Servers {
     }
 
     pub(super) fn object<S: Kind>(&self, name: &str) -> Result<Option<Object<S>>> {
-        let resource = ApiResource {
-            group: GROUP.to_owned(),
-            version: VERSION.to_owned(),
-            api_version: API_VERSION.to_owned(),
-            kind: S::KIND.to_owned(),
-            plural: S::PLURAL.to_owned(),
-        };
-        let api: Api<DynamicObject> = Api::namespaced_with(self.client.clone(), NAMESPACE, &resource);
+        let api: Api<DynamicObject> = Api::namespaced_with(self.client.clone(), NAMESPACE, &resource::<S>());
         let read = || format!("reading {} {name}", S::PLURAL);
         let found = self.runtime.block_on(api.get_opt(name)).with_context(read)?;
         let value = found.map(serde_json::to_value).transpose().with_context(read)?;
@@ -132,13 +125,13 @@ impl Drop for Servers {
 /// Namespace, roles and accounts of the control cluster; the controller's kubeconfig.
 async fn prepare_control(control: &ControlPlane, members: &[Member]) -> Result<String> {
     control.namespace(NAMESPACE).await.context("making the namespace")?;
-    grant(control, &rbac::controller_role(NAMESPACE), CONTROLLER).await?;
+    grant(control, &rbac::controller_role(NAMESPACE), rbac::CONTROLLER_ROLE).await?;
     let networks = BTreeSet::from([NETWORK.to_owned()]);
     for member in members {
         let role = rbac::worker_role(NAMESPACE, member.name(), &networks);
         grant(control, &role, &rbac::worker_role_name(member.name())).await?;
     }
-    let user = account(control, CONTROLLER).await?;
+    let user = account(control, rbac::CONTROLLER_ROLE).await?;
     Ok(text(&control.kubeconfig_file(&user).context("writing the controller's kubeconfig")?))
 }
 
@@ -162,23 +155,14 @@ async fn join(control: &ControlPlane, plane: ControlPlane, member: &Member) -> R
 }
 
 /// Applies a role and binds it to the service account of that name.
-async fn grant(server: &ControlPlane, role: &impl serde::Serialize, account: &str) -> Result<()> {
-    let role = serde_saphyr::to_string(role).context("expressing a role")?;
-    let role = format!("apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\n{}", without_type(&role));
-    let binding = format!(
-        "apiVersion: rbac.authorization.k8s.io/v1\nkind: RoleBinding\nmetadata: {{name: {account}}}\nroleRef: \
-         {{apiGroup: rbac.authorization.k8s.io, kind: Role, name: {account}}}\nsubjects:\n- {{kind: ServiceAccount, \
-         name: {account}, namespace: {NAMESPACE}}}\n"
-    );
-    for text in [role, binding] {
+async fn grant(server: &ControlPlane, role: &Role, account: &str) -> Result<()> {
+    let binding = rbac::role_binding(NAMESPACE, account);
+    let texts = [serde_saphyr::to_string(role), serde_saphyr::to_string(&binding)];
+    for text in texts {
+        let text = text.context("expressing a role")?;
         server.apply(NAMESPACE, &text).await.with_context(|| format!("giving {account} its rights"))?;
     }
     Ok(())
-}
-
-fn without_type(text: &str) -> String {
-    let lines = text.lines().filter(|line| !line.starts_with("apiVersion:") && !line.starts_with("kind:"));
-    lines.map(|line| format!("{line}\n")).collect()
 }
 
 async fn account(server: &ControlPlane, name: &str) -> Result<String> {

@@ -199,10 +199,7 @@ async fn the_controller_can_hand_on_what_a_worker_needs_and_no_more() {
     let admin = client(control, HERE).await;
     let roles: Api<Role> = Api::namespaced(admin.clone(), HERE);
     roles.create(&PostParams::default(), &rbac::controller_role(HERE)).await.unwrap();
-    let mut binding = rbac::worker_role_binding(HERE, "unused");
-    binding.metadata.name = Some("spanwire-controller".to_owned());
-    binding.role_ref.name = "spanwire-controller".to_owned();
-    binding.subjects.as_mut().unwrap()[0].name = "spanwire-controller".to_owned();
+    let binding = rbac::role_binding(HERE, rbac::CONTROLLER_ROLE);
     let bindings: Api<RoleBinding> = Api::namespaced(admin, HERE);
     bindings.create(&PostParams::default(), &binding).await.unwrap();
     let user = control.service_account(HERE, "spanwire-controller", 600).await.unwrap();

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams, Preconditions};
 use spanwire_api::{Kind, Metadata, Object};
-use spanwire_engine::port::Written;
+use spanwire_engine::{Meta, port::Written};
+use tokio::sync::watch;
 
 use super::{
-    Error,
+    Connection, Error,
     mirror::{Held, Mirror},
 };
 use crate::Conflict;
@@ -46,8 +47,15 @@ impl<S: Kind + Send + Sync + 'static> Kept<S>
 where
     S::Status: Send + Sync,
 {
-    pub(super) fn new(api: Api<DynamicObject>, mirror: Mirror<S>, manager: Manager) -> Self {
-        Self { api, mirror, manager }
+    /// Begins to follow all objects of the kind, or the one called `name`; `news` hears of every change.
+    pub(super) fn follow(
+        connection: &Connection,
+        name: Option<&str>,
+        manager: Manager,
+        news: &watch::Sender<()>,
+    ) -> Self {
+        let api = connection.objects::<S>();
+        Self { mirror: Mirror::start(api.clone(), name, news.clone()), api, manager }
     }
 
     /// The object as it is known; a bad one is an error.
@@ -62,17 +70,29 @@ where
     }
 
     /// States the spec. `force`: the object is ours, whoever touched its fields.
-    pub(super) async fn apply_spec(&self, object: &Object<S>, force: bool) -> Result<DynamicObject, Error> {
+    pub(super) async fn apply_spec(&self, object: &Object<S>, force: bool) -> Result<(), Error> {
         let name = &object.metadata.name;
         let stated = self.express(object)?;
         let params = PatchParams { force, ..PatchParams::apply(self.manager.as_str()) };
         let answer = self.api.patch(name, &params, &Patch::Apply(stated)).await;
         let answer = answer.map_err(|source| refused::<S>("write", name, source))?;
-        self.mirror.absorb(answer.clone());
-        Ok(answer)
+        self.mirror.absorb(answer);
+        Ok(())
     }
 
-    /// States this role's part of the status.
+    /// States this role's part of the status of an object that is known.
+    pub(super) async fn apply_status_of(
+        &self,
+        known: &Object<S>,
+        status: S::Status,
+    ) -> Result<Written, Error> {
+        let uid = known.metadata.uid.as_deref().unwrap_or_default();
+        let mut object = Object::new(of_uid(&known.metadata.name, uid));
+        object.status = Some(status);
+        self.apply_status(&object).await
+    }
+
+    /// The same, under the metadata that the object gives.
     pub(super) async fn apply_status(&self, object: &Object<S>) -> Result<Written, Error> {
         let name = &object.metadata.name;
         let stated = self.express(object)?;
@@ -132,6 +152,15 @@ fn refused<S: Kind>(verb: &'static str, name: &str, source: kube::Error) -> Erro
             Error::Conflict { kind, name, why: Conflict::Missing }
         }
         _ => Error::Call { verb, kind, name, cause: Arc::new(source) },
+    }
+}
+
+/// That an object is still the one that was read.
+pub(super) fn check_uid<S: Kind>(known: &Object<S>, expected: &Meta) -> Result<(), Error> {
+    if known.metadata.uid.as_deref() == Some(expected.uid.0.as_str()) {
+        Ok(())
+    } else {
+        Err(conflict::<S>(&known.metadata.name, Conflict::OtherUid))
     }
 }
 

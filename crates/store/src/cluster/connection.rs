@@ -2,13 +2,9 @@
 
 use std::time::Duration;
 
-use kube::{
-    Api, Client, Config,
-    api::{ApiResource, DynamicObject},
-    config::KubeConfigOptions,
-};
+use kube::{Api, Client, Config, api::DynamicObject, config::KubeConfigOptions};
 use sha2::{Digest as _, Sha256};
-use spanwire_api::{API_VERSION, GROUP, Kind, VERSION};
+use spanwire_api::{Kind, resource};
 use spanwire_engine::port::Changes;
 use tokio::sync::watch;
 
@@ -88,14 +84,7 @@ impl Connection {
 
     /// Objects of one kind.
     pub(super) fn objects<S: Kind>(&self) -> Api<DynamicObject> {
-        let resource = ApiResource {
-            group: GROUP.to_owned(),
-            version: VERSION.to_owned(),
-            api_version: API_VERSION.to_owned(),
-            kind: S::KIND.to_owned(),
-            plural: S::PLURAL.to_owned(),
-        };
-        Api::namespaced_with(self.client.clone(), &self.namespace, &resource)
+        Api::namespaced_with(self.client.clone(), &self.namespace, &resource::<S>())
     }
 }
 

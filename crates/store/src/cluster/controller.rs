@@ -12,8 +12,7 @@ use tokio::sync::watch;
 
 use super::{
     Connection, Error, News,
-    apply::{Kept, Manager, conflict, of_uid},
-    mirror::Mirror,
+    apply::{Kept, Manager, check_uid, conflict, of_uid},
     view,
 };
 use crate::{
@@ -38,9 +37,9 @@ impl Controller {
     pub fn new(connection: &Connection) -> Self {
         let news = watch::Sender::new(());
         Self(Arc::new(Inner {
-            gateways: kept(connection, &news),
-            networks: kept(connection, &news),
-            intents: kept(connection, &news),
+            gateways: Kept::follow(connection, None, Manager::Controller, &news),
+            networks: Kept::follow(connection, None, Manager::Controller, &news),
+            intents: Kept::follow(connection, None, Manager::Controller, &news),
             news,
         }))
     }
@@ -49,14 +48,6 @@ impl Controller {
     pub fn watch(&self) -> News {
         News::of(&self.0.news)
     }
-}
-
-fn kept<S: Kind + Send + Sync + 'static>(connection: &Connection, news: &watch::Sender<()>) -> Kept<S>
-where
-    S::Status: Send + Sync,
-{
-    let api = connection.objects::<S>();
-    Kept::new(api.clone(), Mirror::start(api, None, news.clone()), Manager::Controller)
 }
 
 impl ControllerStore for Controller {
@@ -145,9 +136,7 @@ impl ControllerStore for Controller {
         if known.status.clone().unwrap_or_default().networks == stated.networks {
             return Ok(Written::Same);
         }
-        let mut object = Object::new(of_uid(name, known.metadata.uid.as_deref().unwrap_or_default()));
-        object.status = Some(stated);
-        kept.apply_status(&object).await
+        kept.apply_status_of(&known, stated).await
     }
 }
 
@@ -156,14 +145,6 @@ fn of_version(name: &str, expected: &Meta) -> Metadata {
     let mut metadata = of_uid(name, &expected.uid.0);
     metadata.resource_version = Some(expected.resource_version.clone());
     metadata
-}
-
-fn check_uid<S: Kind>(known: &Object<S>, expected: &Meta) -> Result<(), Error> {
-    if known.metadata.uid.as_deref() == Some(expected.uid.0.as_str()) {
-        Ok(())
-    } else {
-        Err(conflict::<S>(&known.metadata.name, Conflict::OtherUid))
-    }
 }
 
 fn check_version<S: Kind>(known: &Object<S>, expected: &Meta) -> Result<(), Error> {

@@ -37,7 +37,7 @@ pub enum Error {
         cause: Arc<watcher::Error>,
     },
     /// A call failed.
-    #[error("failed to {verb} {kind} {name}: {}", of_call(cause))]
+    #[error("failed to {verb} {kind} {name}: {}", words(&**cause))]
     Call {
         /// What was to be done.
         verb: &'static str,
@@ -113,10 +113,6 @@ fn of_context(context: Option<&str>) -> String {
     context.map(|context| format!(" in the context {context:?}")).unwrap_or_default()
 }
 
-fn of_call(error: &kube::Error) -> String {
-    words(error)
-}
-
 /// An error of an API server in the server's own words where there are some, else with all its causes.
 pub fn words(error: &(dyn std::error::Error + 'static)) -> String {
     let mut cause = Some(error);
@@ -133,7 +129,7 @@ fn of_watcher(error: &watcher::Error) -> String {
     match error {
         watcher::Error::InitialListFailed(error)
         | watcher::Error::WatchStartFailed(error)
-        | watcher::Error::WatchFailed(error) => of_call(error),
+        | watcher::Error::WatchFailed(error) => words(error),
         watcher::Error::WatchError(status) => format!("{} ({})", status.message, status.code),
         watcher::Error::NoResourceVersion => error.to_string(),
     }

@@ -13,8 +13,8 @@ use tokio::sync::watch;
 
 use super::{
     Connection, Error, News,
-    apply::{Kept, Manager, of_uid},
-    mirror::{Held, Mirror},
+    apply::{Kept, Manager},
+    mirror::Held,
     view,
 };
 use crate::convert::{FieldFault, applied_intent, link};
@@ -33,21 +33,17 @@ impl Local {
     /// Begins to list and watch. Call it within a Tokio runtime.
     pub fn new(connection: &Connection) -> Self {
         let news = watch::Sender::new(());
-        Self(Arc::new(Inner { intents: kept(connection, &news), links: kept(connection, &news), news }))
+        Self(Arc::new(Inner {
+            intents: Kept::follow(connection, None, Manager::Worker, &news),
+            links: Kept::follow(connection, None, Manager::Worker, &news),
+            news,
+        }))
     }
 
     /// Wakes when something was changed.
     pub fn watch(&self) -> News {
         News::of(&self.0.news)
     }
-}
-
-fn kept<S: Kind + Send + Sync + 'static>(connection: &Connection, news: &watch::Sender<()>) -> Kept<S>
-where
-    S::Status: Send + Sync,
-{
-    let api = connection.objects::<S>();
-    Kept::new(api.clone(), Mirror::start(api, None, news.clone()), Manager::Worker)
 }
 
 impl Inner {
@@ -63,9 +59,7 @@ impl Inner {
         if known.status.as_ref() == Some(&stated) {
             return Ok(spec);
         }
-        let mut object = Object::new(of_uid(&name, known.metadata.uid.as_deref().unwrap_or_default()));
-        object.status = Some(stated);
-        self.links.apply_status(&object).await
+        self.links.apply_status_of(&known, stated).await
     }
 }
 
@@ -108,13 +102,11 @@ where
 }
 
 fn intent_of(object: &Object<AppliedIntentSpec>) -> Result<AppliedIntent, FieldFault> {
-    let missing = || FieldFault::new("spec", "it is missing");
-    applied_intent::to_engine(object.spec.as_ref().ok_or_else(missing)?)
+    applied_intent::to_engine(view::spec(object)?)
 }
 
 fn link_of(object: &Object<TunnelLinkSpec>) -> Result<RecordedLink, FieldFault> {
-    let missing = || FieldFault::new("spec", "it is missing");
-    link::to_engine(object.spec.as_ref().ok_or_else(missing)?, &object.status.clone().unwrap_or_default())
+    link::to_engine(view::spec(object)?, &object.status.clone().unwrap_or_default())
 }
 
 /// Names are taken from the content, which must agree with the object's.

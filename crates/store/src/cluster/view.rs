@@ -54,7 +54,8 @@ pub(super) fn label<N: std::str::FromStr<Err: ToString>>(name: &str) -> Result<N
     name.parse().map_err(|fault: N::Err| fault.to_string())
 }
 
-fn spec<S: Kind>(object: &Object<S>) -> Result<&S, FieldFault> {
+/// The spec, which an object without one lacks.
+pub(super) fn spec<S: Kind>(object: &Object<S>) -> Result<&S, FieldFault> {
     object.spec.as_ref().ok_or_else(|| FieldFault::new("spec", "it is missing"))
 }
 

@@ -15,8 +15,8 @@ use tokio::sync::watch;
 
 use super::{
     Connection, Error, News,
-    apply::{Kept, Manager, conflict, of_uid},
-    mirror::{Held, Mirror},
+    apply::{Kept, Manager, check_uid, conflict},
+    mirror::Held,
     view,
 };
 use crate::{
@@ -44,11 +44,9 @@ impl Worker {
     /// Begins to list and watch. Call it within a Tokio runtime.
     pub fn new(connection: &Connection) -> Self {
         let news = watch::Sender::new(());
-        let api = connection.objects::<GatewaySpec>();
-        let mirror = Mirror::start(api.clone(), None, news.clone());
         Self(Arc::new(Inner {
             connection: connection.clone(),
-            gateways: Kept::new(api, mirror, Manager::Worker),
+            gateways: Kept::follow(connection, None, Manager::Worker, &news),
             intents: Mutex::default(),
             recorded: Mutex::default(),
             news,
@@ -66,9 +64,7 @@ impl Inner {
     fn intent(&self, name: &str) -> KeptIntent {
         let mut intents = self.intents.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = intents.entry(name.to_owned()).or_insert_with(|| {
-            let api = self.connection.objects::<WorkerSliceConfigSpec>();
-            let mirror = Mirror::start(api.clone(), Some(name), self.news.clone());
-            Arc::new(Kept::new(api, mirror, Manager::Worker))
+            Arc::new(Kept::follow(&self.connection, Some(name), Manager::Worker, &self.news))
         });
         Arc::clone(kept)
     }
@@ -153,9 +149,7 @@ impl WorkerStore for Worker {
         if standing == stated {
             return Ok(Written::Same);
         }
-        let mut object = Object::new(of_uid(name, known.metadata.uid.as_deref().unwrap_or_default()));
-        object.status = Some(stated);
-        kept.apply_status(&object).await
+        kept.apply_status_of(&known, stated).await
     }
 
     async fn write_intent_status(
@@ -168,17 +162,13 @@ impl WorkerStore for Worker {
         let name = format!("{network}.{gateway}");
         let kept = self.0.intent(&name);
         kept.mirror.first().await;
-        let refuse = |why| conflict::<WorkerSliceConfigSpec>(&name, why);
-        let known = kept.good(&name)?.ok_or_else(|| refuse(Conflict::Missing))?;
-        if known.metadata.uid.as_deref() != Some(expected.uid.0.as_str()) {
-            return Err(refuse(Conflict::OtherUid));
-        }
+        let missing = || conflict::<WorkerSliceConfigSpec>(&name, Conflict::Missing);
+        let known = kept.good(&name)?.ok_or_else(missing)?;
+        check_uid(&known, expected)?;
         let stated = worker_status::to_api(status);
         if known.status.as_ref() == Some(&stated) {
             return Ok(Written::Same);
         }
-        let mut object = Object::new(of_uid(&name, &expected.uid.0));
-        object.status = Some(stated);
-        kept.apply_status(&object).await
+        kept.apply_status_of(&known, stated).await
     }
 }

@@ -7,6 +7,7 @@ use super::{Error, document::digest};
 
 /// Annotation of a status file: digest of the spec that its generation stands for.
 const SPEC_DIGEST: &str = "spanwire.dev/spec-digest";
+
 /// Who an object is and how often its spec changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Identity {
