@@ -6,7 +6,7 @@ use std::{
 };
 
 use crate::{
-    DeviceId, LinkId, NetworkName,
+    DeviceId, DeviceName, GatewayName, LinkId, LinkRole, NetworkName,
     worker::{Desired, Host, ObservedTable, Recorded, Settings},
 };
 
@@ -36,13 +36,14 @@ impl<'a> Numbers<'a> {
             spare_ports: desired.settings.ports.clone(),
             given_ports: BTreeMap::new(),
         };
-        numbers.recognise_tables(host);
+        numbers.recognise_tables(desired, host);
         numbers
     }
 
     /// A network's table is the one to which the rules of its devices lead; where these are gone, the one that has a
-    /// route over a device of it; where the devices are gone, the one to which the rules of recorded ones still lead.
-    fn recognise_tables(&mut self, host: &Host) {
+    /// route over a device of it; where the devices are gone, the one to which the rules of recorded ones still lead, and
+    /// where the records are gone too, those of the ones that are wanted: their names are always the same.
+    fn recognise_tables(&mut self, desired: &Desired, host: &Host) {
         let there = || {
             let named = host.devices.iter();
             named.filter_map(|(id, device)| Some((&id.network, device.name.as_ref()?)))
@@ -55,6 +56,18 @@ impl<'a> Numbers<'a> {
         }
         for (id, link) in &self.recorded.links {
             self.recognise(&id.network, host, |table| table.rules.contains(&link.device));
+        }
+        if host.tables.keys().all(|table| self.claimed.contains(table)) {
+            return;
+        }
+        for (network, wanted) in &desired.networks {
+            let device = |(peer, role): &(GatewayName, LinkRole)| {
+                LinkId { network: network.clone(), peer: peer.clone(), role: *role }
+                    .device()
+                    .name(&desired.me)
+            };
+            let names: BTreeSet<DeviceName> = wanted.links.keys().map(device).collect();
+            self.recognise(network, host, |table| !table.rules.is_disjoint(&names));
         }
     }
 
