@@ -66,6 +66,8 @@ pub(crate) struct World {
     pub(crate) dead: BTreeSet<GatewayName>,
     /// Links back from a loss that have not settled yet.
     pub(crate) unsettled: BTreeSet<(GatewayName, GatewayName)>,
+    /// Probes have judged every link: one that was never answered is down after three missed rounds, too.
+    pub(crate) judged: bool,
     pub(crate) settings: Settings,
     pub(crate) since_boot: Duration,
     /// Writes to the control store.
@@ -88,6 +90,7 @@ impl Default for World {
             cuts: BTreeSet::new(),
             dead: BTreeSet::new(),
             unsettled: BTreeSet::new(),
+            judged: false,
             settings: Settings::default(),
             since_boot: Duration::from_secs(1000),
             writes: 0,

@@ -63,7 +63,7 @@ impl World {
             let settled = !self.unsettled.contains(&(me.clone(), id.peer.clone()));
             if self.connects(me, id) {
                 evidence.insert(id.clone(), Evidence::Connected { settled });
-            } else if link.status.connected_once || self.is_cut(me, &id.peer, id.role) {
+            } else if self.judged || link.status.connected_once || self.is_cut(me, &id.peer, id.role) {
                 evidence.insert(id.clone(), Evidence::NotConnected { one_way: false });
             }
         }
