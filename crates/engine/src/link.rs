@@ -3,6 +3,7 @@
 use std::{fmt, str::FromStr};
 
 use sha2::{Digest, Sha256};
+use smol_str::{SmolStr, format_smolstr};
 
 use crate::{GatewayName, NetworkName, name::NameError};
 
@@ -164,7 +165,7 @@ impl DeviceId {
         let bits = digest.iter().take(8).fold(0u64, |bits, byte| bits << 8 | u64::from(*byte));
         let tail: String = (0..10).map(|i| char::from(BASE32[(bits >> (5 * i) & 31) as usize])).collect();
         let letter = &self.role.as_str()[..1];
-        DeviceName(format!("sw{letter}-{tail}"))
+        DeviceName(format_smolstr!("sw{letter}-{tail}"))
     }
 }
 
@@ -176,7 +177,7 @@ impl fmt::Display for DeviceId {
 
 /// The name of a network interface: 1 to 15 bytes.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct DeviceName(String);
+pub struct DeviceName(SmolStr);
 
 impl DeviceName {
     /// The name as the kernel shows it.
@@ -199,7 +200,7 @@ impl FromStr for DeviceName {
             && !text
                 .bytes()
                 .any(|b| b == b'/' || b == b':' || b.is_ascii_whitespace() || b.is_ascii_control());
-        if good { Ok(Self(text.to_owned())) } else { Err(DeviceNameError(text.to_owned())) }
+        if good { Ok(Self(SmolStr::new(text))) } else { Err(DeviceNameError(text.to_owned())) }
     }
 }
 

@@ -3,6 +3,8 @@
 
 use std::{fmt, str::FromStr};
 
+use smol_str::SmolStr;
+
 /// Why a string is not a name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
@@ -22,7 +24,7 @@ macro_rules! label {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct $name(String);
+        pub struct $name(SmolStr);
 
         impl $name {
             /// The name as written.
@@ -34,7 +36,7 @@ macro_rules! label {
         impl FromStr for $name {
             type Err = NameError;
             fn from_str(text: &str) -> Result<Self, NameError> {
-                if is_label(text) { Ok(Self(text.to_owned())) } else { Err(NameError(text.to_owned())) }
+                if is_label(text) { Ok(Self(SmolStr::new(text))) } else { Err(NameError(text.to_owned())) }
             }
         }
 

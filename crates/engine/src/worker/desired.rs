@@ -149,7 +149,7 @@ pub fn desire(situation: &Situation<'_>) -> Desired {
     Desired { me: me.clone(), own_key, networks, stale, settings: settings.clone(), gateway_not_found }
 }
 
-fn is_unreadable(view: &WorkerView, kind: &str, name: &str) -> bool {
+pub(super) fn is_unreadable(view: &WorkerView, kind: &str, name: &str) -> bool {
     view.unreadable.iter().any(|object| object.kind == kind && object.name == name)
 }
 
@@ -168,7 +168,7 @@ fn is_older(stored: &Meta, recorded: Option<&AppliedIntent>) -> bool {
     })
 }
 
-#[derive(Clone, Default)]
+#[derive(Default)]
 struct Choice {
     applied: Option<AppliedIntent>,
     current: bool,
@@ -181,8 +181,8 @@ struct Choice {
 /// Which intent of a network counts: the one in the store, unless it can't be read or is older than the applied one.
 fn choose(situation: &Situation<'_>, network: &NetworkName, own_found: bool) -> Choice {
     let recorded = situation.recorded.intents.get(network);
-    let base = Choice { applied: recorded.cloned(), ..Choice::default() };
-    let unknown = |why: &str| Choice { unknown: Some(why.to_owned()), ..base.clone() };
+    let kept = || Choice { applied: recorded.cloned(), ..Choice::default() };
+    let unknown = |why: &str| Choice { unknown: Some(why.to_owned()), ..kept() };
     let Some(view) = situation.view else { return unknown("the control store can't be read") };
     if !own_found {
         return unknown("GatewayNotFound: the own Gateway is not in the control store");
@@ -192,11 +192,11 @@ fn choose(situation: &Situation<'_>, network: &NetworkName, own_found: bool) -> 
         if is_unreadable(view, "workersliceconfigs", &object) {
             return unknown("the WorkerSliceConfig can't be read");
         }
-        return Choice { absent: true, ..base };
+        return Choice { absent: true, ..kept() };
     };
     let lower = is_older(&stored.meta, recorded);
     if lower && !situation.consistent {
-        return Choice { stale: true, ..base };
+        return Choice { stale: true, ..kept() };
     }
     let own = view.gateways.get(situation.me);
     let applied = AppliedIntent {
@@ -207,7 +207,7 @@ fn choose(situation: &Situation<'_>, network: &NetworkName, own_found: bool) -> 
         own_host: own.and_then(Gateway::host).map(str::to_owned),
         wanted_since: recorded.map(|recorded| recorded.wanted_since.clone()).unwrap_or_default(),
     };
-    Choice { applied: Some(applied), current: true, restored: lower, ..base }
+    Choice { applied: Some(applied), current: true, restored: lower, ..Choice::default() }
 }
 
 fn resolve(situation: &Situation<'_>, network: &NetworkName, choice: Choice) -> DesiredNetwork {
@@ -228,14 +228,15 @@ fn resolve(situation: &Situation<'_>, network: &NetworkName, choice: Choice) -> 
         waiting: BTreeSet::new(),
         notes: Vec::new(),
         underlay_is_v4: false,
-        applied,
+        applied: None,
     };
-    let Some(applied) = desired.applied.clone() else { return desired };
-    fill_addresses(situation, &applied, &mut desired);
-    if !absent {
-        peers::fill(situation, network, &applied.intent, &mut desired);
+    if let Some(applied) = &applied {
+        fill_addresses(situation, applied, &mut desired);
+        if !absent {
+            peers::fill(situation, network, &applied.intent, &mut desired);
+        }
     }
-    desired
+    DesiredNetwork { applied, ..desired }
 }
 
 /// Why nothing of this network may be removed: a record or a device of it is there and could not be read.

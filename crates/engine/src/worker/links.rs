@@ -5,6 +5,8 @@ mod row;
 
 use std::{collections::BTreeMap, time::Duration};
 
+use ipnet::IpNet;
+
 use crate::{
     BootTime, DeviceId, DeviceName, GatewayName, LinkId, LinkRole, NetworkName, OnTimeout, PublicKey, Role,
 };
@@ -13,7 +15,7 @@ use super::{Desired, DesiredNetwork, Host, ObservedDevice, ObservedTable, Record
 
 pub(super) use row::{Key, Row};
 
-use row::{join, join_peer, parts};
+use row::{join, join_only_peer, join_peers};
 
 /// One network's links.
 pub(super) struct Links<'a> {
@@ -23,6 +25,8 @@ pub(super) struct Links<'a> {
     pub(super) own_key: PublicKey,
     /// Sorted by peer and role.
     pub(super) rows: Vec<Row<'a>>,
+    /// The prefixes of their peers with the place of each link in `rows`, sorted.
+    pub(super) by_prefix: Vec<(IpNet, usize)>,
     /// Peers on our devices that belong to no link.
     pub(super) strangers: Vec<(DeviceName, PublicKey)>,
     /// Devices of this network.
@@ -53,7 +57,8 @@ impl<'a> Links<'a> {
             desired: wanted,
             me: &desired.me,
             own_key: desired.own_key,
-            rows: join(parts(wanted, network, recorded, host), host),
+            rows: join(wanted, network, recorded, host),
+            by_prefix: Vec::new(),
             strangers: Vec::new(),
             devices: host.devices.iter().filter(|(id, _)| id.network == *network).collect(),
             blockers: Vec::new(),
@@ -70,31 +75,31 @@ impl<'a> Links<'a> {
 
     fn join_devices(&mut self) {
         for (id, device) in self.devices.clone() {
-            let mut seen = Vec::new();
-            match &id.peer {
+            let strangers = match &id.peer {
                 Some(peer) => {
-                    if let Some(row) = self.position((peer, id.role)).and_then(|at| self.rows.get_mut(at)) {
-                        join_peer(row, device, &mut seen);
-                    }
+                    let at = self.position((peer, id.role));
+                    join_only_peer(at.and_then(|at| self.rows.get_mut(at)), device)
                 }
-                None => {
-                    for row in self.rows.iter_mut().filter(|row| row.role() == id.role) {
-                        join_peer(row, device, &mut seen);
-                    }
-                }
-            }
-            seen.sort_unstable();
-            seen.dedup();
-            if seen.len() < device.peers.len() {
+                None => join_peers(&mut self.rows, id.role, device),
+            };
+            if !strangers.is_empty() {
                 let name = device.name.clone().unwrap_or_else(|| id.name(self.me));
-                let strangers = device.peers.keys().filter(|key| seen.binary_search(key).is_err());
-                self.strangers.extend(strangers.map(|key| (name.clone(), *key)));
+                self.strangers.extend(strangers.into_iter().map(|key| (name.clone(), key)));
             }
         }
         // What is not on its device can't work, whatever was heard before it went.
         for row in self.rows.iter_mut().filter(|row| row.peer.is_none() && row.is_connected()) {
             row.evidence = None;
         }
+        // The first prefixes of all links in the order of peers, then the others: often two sorted runs.
+        let first = self.rows.iter().enumerate().filter_map(|(at, row)| Some((*row.prefixes().first()?, at)));
+        let others = self
+            .rows
+            .iter()
+            .enumerate()
+            .flat_map(|(at, row)| row.prefixes().iter().skip(1).map(move |p| (*p, at)));
+        self.by_prefix = first.chain(others).collect();
+        self.by_prefix.sort();
     }
 
     /// The wanted links that could take the place of unwanted ones (design §5 rule 4) and are not connected.
@@ -146,12 +151,14 @@ impl<'a> Links<'a> {
     /// Marks the links over which the exact routes of their peers lead, from the table.
     pub(super) fn read_exact_routes(&mut self, table: Option<&ObservedTable>) {
         let Some(table) = table else { return };
-        for row in &mut self.rows {
-            let Some(name) = row.device.and_then(|device| device.name.as_ref()) else { continue };
-            let stands = |prefix: &ipnet::IpNet| {
-                table.routes.get(&(RouteKind::Exact, *prefix)).is_some_and(|route| route.device == *name)
-            };
-            row.exact_stands = row.prefixes().iter().any(stands);
+        let mut standing = table.routes.iter().peekable();
+        for (prefix, at) in &self.by_prefix {
+            let route = (RouteKind::Exact, *prefix);
+            while standing.next_if(|(other, _)| **other < route).is_some() {}
+            let stands =
+                standing.peek().filter(|(other, _)| **other == route).map(|(_, stands)| &stands.device);
+            let Some(row) = self.rows.get_mut(*at).filter(|_| stands.is_some()) else { continue };
+            row.exact_stands |= stands == row.device.and_then(|device| device.name.as_ref());
         }
     }
 

@@ -9,6 +9,7 @@ use std::{
 };
 
 use ipnet::IpNet;
+use smol_str::SmolStr;
 
 use crate::{
     Endpoint, Gateway, GatewayName, Intent, LinkId, LinkRole, NetworkName, PublicKey, Reason, Topology,
@@ -17,7 +18,7 @@ use crate::{
 
 use super::{
     DesiredNetwork, RecordedLink,
-    desired::{Situation, uid_of},
+    desired::{self, Situation, uid_of},
 };
 
 /// A link that is wanted and can be made.
@@ -70,30 +71,44 @@ pub(super) fn fill(
     intent: &Intent,
     desired: &mut DesiredNetwork,
 ) {
-    let known = known_gateways(situation, network);
-    let names = listed(situation, intent, &known);
-    for name in &names {
+    let mut links = Vec::new();
+    for name in listed(situation, network, intent) {
         let peer = match name.parse::<GatewayName>() {
             Ok(peer) if peer == *situation.me => {
                 let message = "the list names the gateway itself: remove it".to_owned();
-                desired.notes.push(PeerNote { peer: name.clone(), reason: Reason::OwnName, message });
+                let note = PeerNote { peer: name.to_string(), reason: Reason::OwnName, message };
+                desired.notes.push(note);
                 continue;
             }
-            Ok(peer) if known.contains(&peer) => peer,
+            Ok(peer) if is_known(situation, network, &peer) => peer,
             Ok(_) | Err(_) => {
                 let message = format!("there is no Gateway {name:?}: create it or take it off the list");
-                desired.notes.push(PeerNote { peer: name.clone(), reason: Reason::UnknownPeer, message });
+                let note = PeerNote { peer: name.to_string(), reason: Reason::UnknownPeer, message };
+                desired.notes.push(note);
                 continue;
             }
         };
-        add_peer(situation, network, intent, &peer, desired);
+        links.extend(links_of(situation, network, intent, &peer, desired));
         desired.order.push(peer);
     }
+    desired.links = links.into_iter().collect();
     refuse_conflicts(situation, network, desired);
     fill_hub_prefixes(situation, network, intent, desired);
 }
 
-/// Gateways that exist: in the view, there but unreadable, or recorded.
+/// Whether a gateway exists: in the view, there but unreadable, or recorded.
+fn is_known(situation: &Situation<'_>, network: &NetworkName, peer: &GatewayName) -> bool {
+    let in_view = situation.view.is_some_and(|view| {
+        view.gateways.contains_key(peer) || desired::is_unreadable(view, "gateways", peer.as_str())
+    });
+    let recorded = |role| {
+        let id = LinkId { network: network.clone(), peer: peer.clone(), role };
+        situation.recorded.links.contains_key(&id)
+    };
+    in_view || LinkRole::ALL.into_iter().any(recorded)
+}
+
+/// All gateways that exist.
 fn known_gateways(situation: &Situation<'_>, network: &NetworkName) -> BTreeSet<GatewayName> {
     let view = situation.view.into_iter();
     let unreadable = view.clone().flat_map(|view| view.unreadable.iter());
@@ -107,38 +122,48 @@ fn known_gateways(situation: &Situation<'_>, network: &NetworkName) -> BTreeSet<
 }
 
 /// The names that the intent lists, each once, in order (design §3, how `peers` is read).
-fn listed(situation: &Situation<'_>, intent: &Intent, known: &BTreeSet<GatewayName>) -> Vec<String> {
-    let everybody = || {
-        let all: Vec<&GatewayName> =
-            if intent.members.is_empty() { known.iter().collect() } else { intent.members.iter().collect() };
-        all.into_iter().filter(|name| *name != situation.me).map(ToString::to_string).collect::<Vec<_>>()
+fn listed(situation: &Situation<'_>, network: &NetworkName, intent: &Intent) -> Vec<SmolStr> {
+    let everybody = || -> Vec<SmolStr> {
+        let others = |name: &&GatewayName| *name != situation.me;
+        if intent.members.is_empty() {
+            let known = known_gateways(situation, network);
+            known.iter().filter(others).map(|name| name.as_str().into()).collect()
+        } else {
+            intent.members.iter().filter(others).map(|name| name.as_str().into()).collect()
+        }
     };
     let names = match (&intent.peers, intent.topology) {
         (None, _) => everybody(),
         (Some(peers), None) if peers.is_empty() => everybody(),
-        (Some(peers), None | Some(Topology::Mesh | Topology::HubSpoke)) => peers.clone(),
+        (Some(peers), None | Some(Topology::Mesh | Topology::HubSpoke)) => {
+            peers.iter().map(SmolStr::from).collect()
+        }
     };
-    let mut seen = BTreeSet::new();
-    names.into_iter().filter(|name| seen.insert(name.clone())).collect()
+    let mut sorted: Vec<(&SmolStr, usize)> = names.iter().enumerate().map(|(at, name)| (name, at)).collect();
+    sorted.sort();
+    let mut first: Vec<usize> =
+        sorted.chunk_by(|a, b| a.0 == b.0).filter_map(|same| same.first()).map(|(_, at)| *at).collect();
+    first.sort_unstable();
+    first.into_iter().filter_map(|at| names.get(at).cloned()).collect()
 }
 
-fn add_peer(
+/// The links towards one peer that can be made. One that can't is noted, and waited for if it may come.
+fn links_of(
     situation: &Situation<'_>,
     network: &NetworkName,
     intent: &Intent,
     peer: &GatewayName,
     desired: &mut DesiredNetwork,
-) {
+) -> Vec<((GatewayName, LinkRole), WantedLink)> {
     let mut noted = false;
+    let mut links = Vec::new();
     for role in topology::roles(situation.me, peer, &intent.hubs, intent.mesh_links) {
         let id = LinkId { network: network.clone(), peer: peer.clone(), role };
         match wanted_link(situation, intent, &id, desired) {
-            Ok(link) => {
-                desired.links.insert((peer.clone(), role), link);
-            }
+            Ok(link) => links.push(((id.peer, role), link)),
             Err(Refusal { reason, message, may_come }) => {
                 if may_come {
-                    desired.waiting.insert((peer.clone(), role));
+                    desired.waiting.insert((id.peer, role));
                 }
                 if !noted {
                     desired.notes.push(PeerNote { peer: peer.to_string(), reason, message });
@@ -147,6 +172,7 @@ fn add_peer(
             }
         }
     }
+    links
 }
 
 /// One link with the facts of its peer: from its Gateway, else from the record.
@@ -288,6 +314,9 @@ fn refuse_conflicts(situation: &Situation<'_>, network: &NetworkName, desired: &
     for role in LinkRole::ALL.into_iter().filter(|role| role.shares_device()) {
         let mut keys: BTreeMap<PublicKey, GatewayName> = BTreeMap::new();
         let mut owners: BTreeMap<IpNet, GatewayName> = BTreeMap::new();
+        if !have_conflicts(desired, role) {
+            continue;
+        }
         let recorded = |peer: &GatewayName| {
             situation.recorded.links.contains_key(&LinkId {
                 network: network.clone(),
@@ -322,6 +351,20 @@ fn refuse_conflicts(situation: &Situation<'_>, network: &NetworkName, desired: &
             }
         }
     }
+}
+
+/// Whether two links of one role have a key or a prefix in common, which is rare: then their order matters.
+fn have_conflicts(desired: &DesiredNetwork, role: LinkRole) -> bool {
+    let links = || desired.links.iter().filter(|((_, of), _)| *of == role).map(|(_, link)| link);
+    let mut keys: Vec<PublicKey> = links().map(|link| link.public_key).collect();
+    keys.sort_unstable();
+    let first = links().filter_map(|link| link.prefixes.first());
+    let mut prefixes: Vec<IpNet> =
+        first.chain(links().flat_map(|link| link.prefixes.iter().skip(1))).copied().collect();
+    // The prefixes of links in the order of peers are often two sorted runs, which a stable sort merges.
+    prefixes.sort();
+    let repeats = |pair: &[IpNet]| matches!(pair, [a, b] if a == b);
+    keys.windows(2).any(|pair| matches!(pair, [a, b] if a == b)) || prefixes.windows(2).any(repeats)
 }
 
 /// The prefixes that the listener of an isolated hub passes.

@@ -1,6 +1,6 @@
 //! One link as it is: what is known of it from each place, joined. It refuses to look at another link.
 
-use std::net::IpAddr;
+use std::{cmp::Ordering, net::IpAddr};
 
 use crate::{
     BootTime, GatewayName, LinkRole, LinkState, NetworkName, PublicKey,
@@ -36,7 +36,7 @@ pub(in crate::worker) struct Row<'a> {
 }
 
 /// What is known of a link from one place.
-pub(super) enum Part<'a> {
+enum Part<'a> {
     Wanted(&'a WantedLink),
     Waiting,
     WantedSince(&'a BootTime),
@@ -78,6 +78,21 @@ impl<'a> Row<'a> {
                 self.present = true;
             }
             Part::Evidence(evidence) => self.evidence = Some(evidence),
+        }
+    }
+
+    /// The keys under which its peer may stand on a device: the wanted one, and the recorded one if that is another.
+    fn keys(&self) -> impl Iterator<Item = PublicKey> + use<> {
+        let wanted = self.wanted.map(|link| link.public_key);
+        let recorded = self.recorded.map(|link| link.public_key).filter(|key| Some(*key) != wanted);
+        wanted.into_iter().chain(recorded)
+    }
+
+    /// Notes its peer on the device that carries it; the one under the wanted key counts.
+    fn take_peer(&mut self, key: PublicKey, peer: &'a ObservedPeer) {
+        self.present = true;
+        if self.peer.is_none() || self.wanted.is_some_and(|link| link.public_key == key) {
+            self.peer = Some((key, peer));
         }
     }
 
@@ -126,34 +141,50 @@ impl<'a> Row<'a> {
     }
 }
 
-/// Everything that is known of the links of a network, from all places; each place is in the order of peer and role.
-pub(super) fn parts<'a>(
+/// One row a link, from everything that is known of the links of a network. Each place lists its links in the order of
+/// peer and role, so that each is walked once beside the rows that are there already.
+pub(super) fn join<'a>(
     wanted: &'a DesiredNetwork,
     network: &'a NetworkName,
     recorded: &'a Recorded,
     host: &'a Host,
-) -> Vec<(Key<'a>, Part<'a>)> {
-    let mut parts = Vec::new();
-    parts.extend(wanted.links.iter().map(|((peer, role), link)| ((peer, *role), Part::Wanted(link))));
-    parts.extend(wanted.waiting.iter().map(|(peer, role)| ((peer, *role), Part::Waiting)));
+) -> Vec<Row<'a>> {
+    let mut rows = Vec::new();
+    let links = wanted.links.iter().map(|((peer, role), link)| ((peer, *role), Part::Wanted(link)));
+    note_all(&mut rows, links, host);
+    let waiting = wanted.waiting.iter().map(|(peer, role)| ((peer, *role), Part::Waiting));
+    note_all(&mut rows, waiting, host);
     let since = wanted.applied.iter().flat_map(|applied| &applied.wanted_since);
-    parts.extend(since.map(|((peer, role), since)| ((peer, *role), Part::WantedSince(since))));
+    note_all(&mut rows, since.map(|((peer, role), since)| ((peer, *role), Part::WantedSince(since))), host);
     let links = recorded.links.iter().filter(|(id, _)| id.network == *network);
-    parts.extend(links.map(|(id, link)| ((&id.peer, id.role), Part::Recorded(link))));
+    note_all(&mut rows, links.map(|(id, link)| ((&id.peer, id.role), Part::Recorded(link))), host);
     let evidence = host.evidence.iter().filter(|(id, _)| id.network == *network);
-    parts.extend(evidence.map(|(id, evidence)| ((&id.peer, id.role), Part::Evidence(*evidence))));
-    for (id, device) in host.devices.iter().filter(|(id, _)| id.network == *network) {
-        parts.extend(id.peer.as_ref().map(|peer| ((peer, id.role), Part::OwnDevice(device))));
-    }
-    parts
+    let evidence = evidence.map(|(id, evidence)| ((&id.peer, id.role), Part::Evidence(*evidence)));
+    note_all(&mut rows, evidence, host);
+    let devices = host.devices.iter().filter(|(id, _)| id.network == *network);
+    let own =
+        devices.filter_map(|(id, device)| Some(((id.peer.as_ref()?, id.role), Part::OwnDevice(device))));
+    let mut own: Vec<_> = own.collect();
+    own.sort_by_key(|(key, _)| *key);
+    note_all(&mut rows, own, host);
+    rows.retain(Row::is_there);
+    rows
 }
 
-/// One row a link. The sort finds the runs that are in order already and merges them.
-pub(super) fn join<'a>(mut parts: Vec<(Key<'a>, Part<'a>)>, host: &Host) -> Vec<Row<'a>> {
-    parts.sort_by_key(|(key, _)| *key);
-    let mut rows: Vec<Row<'a>> = Vec::new();
+/// Notes sorted parts in sorted rows, with a new row for each link that has none.
+fn note_all<'a>(rows: &mut Vec<Row<'a>>, parts: impl IntoIterator<Item = (Key<'a>, Part<'a>)>, host: &Host) {
+    let known = rows.len();
+    let mut at = 0;
     for (key, part) in parts {
-        match rows.last_mut().filter(|row| row.key == key) {
+        let mut order = Ordering::Greater;
+        while let Some(row) = rows.get(at).filter(|_| at < known) {
+            order = row.key.cmp(&key);
+            if order.is_ge() {
+                break;
+            }
+            at += 1;
+        }
+        match rows.get_mut(at).filter(|_| order.is_eq()) {
             Some(row) => row.note(part, host),
             None => {
                 let mut row = Row::new(key);
@@ -162,22 +193,52 @@ pub(super) fn join<'a>(mut parts: Vec<(Key<'a>, Part<'a>)>, host: &Host) -> Vec<
             }
         }
     }
-    rows.retain(Row::is_there);
-    rows
+    if rows.len() > known {
+        rows.sort_by_key(|row| row.key);
+    }
 }
 
-/// Joins a link with its peer on a device, and notes every key of the device that belongs to the link.
-pub(super) fn join_peer<'a>(row: &mut Row<'a>, device: &'a ObservedDevice, seen: &mut Vec<PublicKey>) {
+/// Joins the only link of a device with its peer there. Gives the keys of the device that belong to nobody.
+pub(super) fn join_only_peer<'a>(row: Option<&mut Row<'a>>, device: &'a ObservedDevice) -> Vec<PublicKey> {
+    let mut strangers: Vec<PublicKey> = device.peers.keys().copied().collect();
+    let Some(row) = row else { return strangers };
     row.device = Some(device);
-    let wanted = row.wanted.map(|link| link.public_key);
-    let recorded = row.recorded.map(|link| link.public_key);
-    let mut found = wanted.into_iter().chain(recorded.filter(|key| Some(*key) != wanted));
-    for key in found.by_ref() {
-        let Some(peer) = device.peers.get(&key) else { continue };
-        seen.push(key);
-        row.present = true;
-        if row.peer.is_none() {
-            row.peer = Some((key, peer));
+    for key in row.keys() {
+        if let Some(peer) = device.peers.get(&key) {
+            row.take_peer(key, peer);
+            strangers.retain(|stranger| *stranger != key);
         }
     }
+    strangers
+}
+
+/// Joins the links of one role with their peers on the device that they share, walking the keys of both once. Gives
+/// the keys of the device that belong to nobody.
+pub(super) fn join_peers<'a>(
+    rows: &mut [Row<'a>],
+    role: LinkRole,
+    device: &'a ObservedDevice,
+) -> Vec<PublicKey> {
+    let mut keys = Vec::with_capacity(rows.len());
+    for (at, row) in rows.iter_mut().enumerate().filter(|(_, row)| row.role() == role) {
+        row.device = Some(device);
+        keys.extend(row.keys().map(|key| (key, at)));
+    }
+    keys.sort_unstable();
+    let mut strangers = Vec::new();
+    let mut keys = keys.into_iter().peekable();
+    for (key, peer) in &device.peers {
+        while keys.next_if(|(other, _)| other < key).is_some() {}
+        let mut known = false;
+        while let Some((_, at)) = keys.next_if(|(other, _)| other == key) {
+            known = true;
+            if let Some(row) = rows.get_mut(at) {
+                row.take_peer(*key, peer);
+            }
+        }
+        if !known {
+            strangers.push(*key);
+        }
+    }
+    strangers
 }

@@ -180,22 +180,26 @@ impl<'a> Planner<'a, '_> {
     fn wanted_routes(&self, routes: &Routes<'a>) -> (Vec<NamedRoute>, Vec<DeviceName>) {
         let mut names: Vec<DeviceName> = Vec::new();
         let mut last = None;
-        let mut wanted = Vec::new();
-        let exact = routes.exact.iter().filter_map(|at| self.links.rows.get(*at));
-        let wide = routes.wide.and_then(|key| self.links.row(key));
-        let exact = exact.map(|row| (RouteKind::Exact, row));
-        for (kind, row) in exact.chain(wide.map(|row| (RouteKind::Wide, row))) {
+        let mut name_of = |row: &Row<'a>| {
             if !row.role().shares_device() || last != Some(row.role()) {
                 names.push(self.links.device_name(row));
                 last = Some(row.role());
             }
-            let prefixes = match kind {
-                RouteKind::Exact => row.prefixes(),
-                RouteKind::Wide => self.links.desired.wide.as_slice(),
-            };
-            wanted.extend(prefixes.iter().map(|prefix| ((kind, *prefix), names.len() - 1)));
+            names.len() - 1
+        };
+        let mut named = vec![None; self.links.rows.len()];
+        for at in &routes.exact {
+            let (Some(row), Some(named)) = (self.links.rows.get(*at), named.get_mut(*at)) else { continue };
+            *named = Some(name_of(row));
         }
-        wanted.sort_by_key(|(route, _)| *route);
+        let exact = self.links.by_prefix.iter().filter_map(|(prefix, at)| {
+            Some(((RouteKind::Exact, *prefix), named.get(*at).copied().flatten()?))
+        });
+        let mut wanted: Vec<NamedRoute> = exact.collect();
+        if let Some(row) = routes.wide.and_then(|key| self.links.row(key)) {
+            let name = name_of(row);
+            wanted.extend(self.links.desired.wide.iter().map(|prefix| ((RouteKind::Wide, *prefix), name)));
+        }
         // Of two peers with one prefix the later one has it, as on a device.
         wanted.reverse();
         wanted.dedup_by_key(|(route, _)| *route);

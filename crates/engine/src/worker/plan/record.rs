@@ -41,10 +41,12 @@ pub(super) fn wanted(
     port: u16,
     now: &Now,
 ) -> Option<RecordedLink> {
-    let status = LinkStatus { unwanted_since: None, ..status(links, row, port, now) };
-    if row.recorded.is_some_and(|recorded| is_recorded(recorded, link, device, port, &status)) {
+    let verdict = verdict(links, row, port);
+    if row.recorded.is_some_and(|recorded| is_recorded(recorded, link, device, port, &verdict)) {
         return None;
     }
+    let last = row.recorded.map(|recorded| &recorded.status);
+    let status = LinkStatus { unwanted_since: None, ..verdict.status(last, now) };
     let WantedLink {
         peer_uid,
         public_key,
@@ -79,7 +81,7 @@ fn is_recorded(
     link: &WantedLink,
     device: &DeviceName,
     port: u16,
-    status: &LinkStatus,
+    verdict: &Verdict,
 ) -> bool {
     let RecordedLink {
         id: _,
@@ -97,7 +99,9 @@ fn is_recorded(
         status: last,
     } = recorded;
     (public_key, key_generation, keepalive) == (&link.public_key, &link.key_generation, &link.keepalive)
-        && (*listen_port, on_device, last) == (port, device, status)
+        && (*listen_port, on_device) == (port, device)
+        && verdict.is_said(last)
+        && last.unwanted_since.is_none()
         && (allowed_ips, prefixes, probe) == (&link.allowed_ips, &link.prefixes, &link.probe)
         && (endpoint, peer_uid) == (&link.endpoint, &link.peer_uid)
 }
@@ -113,8 +117,9 @@ pub(super) fn unwanted(links: &Links<'_>, row: &Row<'_>, now: &Now) -> Option<Re
             Some(since) if now.boot.since(since).is_some() => since.clone(),
             Some(_) | None => now.boot.clone(),
         });
-    let port = base.listen_port;
-    Some(RecordedLink { status: LinkStatus { unwanted_since, ..status(links, row, port, now) }, ..base })
+    let last = row.recorded.map(|recorded| &recorded.status);
+    let status = verdict(links, row, base.listen_port).status(last, now);
+    Some(RecordedLink { status: LinkStatus { unwanted_since, ..status }, ..base })
 }
 
 fn adopted(id: LinkId, row: &Row<'_>, now: &Now) -> Option<RecordedLink> {
@@ -144,8 +149,38 @@ fn adopted(id: LinkId, row: &Row<'_>, now: &Now) -> Option<RecordedLink> {
     })
 }
 
+/// What there is to say of a link.
+struct Verdict {
+    state: LinkState,
+    reason: Reason,
+    message: String,
+}
+
+impl Verdict {
+    /// Whether it was said like that.
+    fn is_said(&self, last: &LinkStatus) -> bool {
+        (self.state, self.reason) == (last.state, last.reason)
+            && self.message == last.message
+            && (last.connected_once || self.state != LinkState::Connected)
+    }
+
+    /// The status that says it, after what was said last.
+    fn status(self, last: Option<&LinkStatus>, now: &Now) -> LinkStatus {
+        let Self { state, reason, message } = self;
+        let same = last.filter(|last| last.state == state && last.reason == reason);
+        LinkStatus {
+            state,
+            reason,
+            message,
+            last_transition: same.map_or_else(|| now.wall.clone(), |last| last.last_transition.clone()),
+            connected_once: last.is_some_and(|last| last.connected_once) || state == LinkState::Connected,
+            unwanted_since: last.and_then(|last| last.unwanted_since.clone()),
+        }
+    }
+}
+
 /// State, reason and words. Without evidence (a restart) what was said last stays said.
-fn status(links: &Links<'_>, row: &Row<'_>, port: u16, now: &Now) -> LinkStatus {
+fn verdict(links: &Links<'_>, row: &Row<'_>, port: u16) -> Verdict {
     let last = row.recorded.map(|recorded| &recorded.status);
     let state = match row.evidence {
         Some(Evidence::Connected { .. } | Evidence::Receiving) => LinkState::Connected,
@@ -186,16 +221,7 @@ fn status(links: &Links<'_>, row: &Row<'_>, port: u16, now: &Now) -> LinkStatus 
             }
         }
     };
-    let message = message(links, row, reason, port);
-    let same = last.filter(|last| last.state == state && last.reason == reason);
-    LinkStatus {
-        state,
-        reason,
-        message,
-        last_transition: same.map_or_else(|| now.wall.clone(), |last| last.last_transition.clone()),
-        connected_once: last.is_some_and(|last| last.connected_once) || state == LinkState::Connected,
-        unwanted_since: last.and_then(|last| last.unwanted_since.clone()),
-    }
+    Verdict { state, reason, message: message(links, row, reason, port) }
 }
 
 fn message(links: &Links<'_>, row: &Row<'_>, reason: Reason, port: u16) -> String {

@@ -20,31 +20,26 @@ use super::Planner;
 /// The overlay of a network: the wide prefixes, and what the links that stay reach beyond them.
 pub(super) fn covered(links: &Links<'_>) -> Vec<IpNet> {
     let wide = &links.desired.wide;
-    let outermost = outermost(wide);
-    let stay = links.rows.iter().filter(|row| !links.goes(row));
-    let prefixes = stay.flat_map(|row| row.prefixes()).copied();
-    let mut covered: Vec<IpNet> = prefixes.filter(|prefix| !lies_in(&outermost, prefix)).collect();
+    let stays: Vec<bool> = links.rows.iter().map(|row| !links.goes(row)).collect();
+    let mut prefixes = wide.iter().peekable();
+    // Of sorted prefixes the last one that lies in no other before it: only it can hold the next one.
+    let mut outermost: Option<IpNet> = None;
+    let mut covered = Vec::new();
+    for (prefix, at) in &links.by_prefix {
+        while let Some(wide) = prefixes.next_if(|wide| **wide <= *prefix) {
+            if !outermost.is_some_and(|last| last.contains(wide)) {
+                outermost = Some(*wide);
+            }
+        }
+        let beyond = !outermost.is_some_and(|last| last.contains(prefix));
+        if beyond && stays.get(*at).is_some_and(|stays| *stays) {
+            covered.push(*prefix);
+        }
+    }
     covered.extend(wide);
     covered.sort();
     covered.dedup();
     covered
-}
-
-/// Of sorted prefixes those that lie in no other.
-fn outermost(sorted: &[IpNet]) -> Vec<IpNet> {
-    let mut outermost: Vec<IpNet> = Vec::new();
-    for prefix in sorted {
-        if !outermost.last().is_some_and(|last| last.contains(prefix)) {
-            outermost.push(*prefix);
-        }
-    }
-    outermost
-}
-
-/// Whether one of `outermost`, which are sorted and disjoint, holds a prefix: only the last one before it can.
-fn lies_in(outermost: &[IpNet], prefix: &IpNet) -> bool {
-    let after = outermost.partition_point(|wide| wide <= prefix);
-    after.checked_sub(1).and_then(|last| outermost.get(last)).is_some_and(|wide| wide.contains(prefix))
 }
 
 impl Planner<'_, '_> {
