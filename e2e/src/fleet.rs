@@ -21,11 +21,11 @@ use folder::Folder;
 pub use member::Member;
 use spanwire_api::GatewayNetworkStatus;
 use spanwire_testkit::{
-    lab::Lab,
+    lab::{Lab, userns},
     process::{Process, Program},
 };
 
-use crate::{Provider, Say, Setup, hasty::Hasty, interrupt};
+use crate::{Provider, Say, Scenario, Setup, hasty::Hasty, interrupt};
 use control::Control;
 use servers::Servers;
 
@@ -65,7 +65,13 @@ impl Fleet {
         let files = directory.path().join("control");
         let control = match setup.provider {
             Provider::Files => Control::Files(files.clone()),
-            Provider::Local => Control::Servers(Box::new(Servers::start(&members)?)),
+            Provider::Local => {
+                let mut servers = Servers::start(&members)?;
+                if setup.scenario == Scenario::Emptied {
+                    servers.remember_empty()?;
+                }
+                Control::Servers(Box::new(servers))
+            }
         };
         declare::write_gateways(&control, &members)?;
         declared.write(&control)?;
@@ -116,6 +122,16 @@ impl Fleet {
         self.declared.write(&self.control)
     }
 
+    /// Takes for declared what the store says by itself, as after a restore.
+    pub(crate) fn expect(&mut self, edit: impl FnOnce(&mut Declared)) {
+        edit(&mut self.declared);
+    }
+
+    /// What one owner says of an object; `None`: nothing yet.
+    pub(crate) fn status<S: spanwire_api::Kind>(&self, name: &str, owner: &str) -> Result<Option<S::Status>> {
+        self.control.status::<S>(name, owner)
+    }
+
     /// What the controller says of the network; `None`: nothing yet.
     ///
     /// # Errors
@@ -139,19 +155,77 @@ impl Fleet {
         }
     }
 
+    /// Commands that look inside each host, and at the API servers where there are any.
+    pub fn how_to_look(&self) -> Vec<String> {
+        let user = if userns::is_inside() { "--user --preserve-credentials " } else { "" };
+        let enter = |member: &Member| {
+            let pid = member.processes().next()?.pid();
+            Some(format!("{:8} nsenter {user}--net --mount --target {pid} wg show", member.name()))
+        };
+        let mut lines: Vec<String> = self.members.iter().filter_map(enter).collect();
+        if let Control::Servers(servers) = &self.control {
+            lines.extend(servers.how_to_look());
+        }
+        lines
+    }
+
     /// What the last status and the logs say, for a failure.
     pub fn last_words(&self) -> String {
         explain::last_words(self)
     }
 
-    /// Ends the API servers of all workers.
+    /// The API servers.
     ///
     /// # Errors
-    /// There are none, or one could not be ended.
-    pub(crate) fn stop_own_clusters(&self) -> Result<()> {
+    /// Everything is in files.
+    pub(crate) fn servers(&self) -> Result<&Servers> {
         match &self.control {
-            Control::Files(_) => bail!("no worker has an API server"),
-            Control::Servers(servers) => servers.stop_own_clusters(),
+            Control::Files(_) => bail!("there is no API server: everything is in files"),
+            Control::Servers(servers) => Ok(servers),
+        }
+    }
+
+    /// Deletes the private key of a member, wherever it is kept.
+    ///
+    /// # Errors
+    /// There is none.
+    pub(crate) fn delete_key(&self, name: &str) -> Result<()> {
+        match &self.control {
+            Control::Files(_) => {
+                let path = self.directory().join(name).join("local/private.key");
+                std::fs::remove_file(&path).with_context(|| format!("deleting {}", path.display()))
+            }
+            Control::Servers(servers) => servers.delete_key(name),
+        }
+    }
+
+    /// Kills the worker of a member as a crash would, and starts it again.
+    ///
+    /// # Errors
+    /// It could not be started.
+    pub(crate) fn restart_worker(&mut self, name: &str) -> Result<()> {
+        let member = self.members.iter_mut().find(|member| member.name() == name);
+        let member = member.with_context(|| format!("no member {name}"))?;
+        member.kill_worker()?;
+        member.restart_worker()
+    }
+
+    /// Puts logs, objects and audit logs into a folder, for somebody who looks for what went wrong.
+    ///
+    /// # Errors
+    /// A file could not be written.
+    pub fn save(&self, folder: &Path) -> Result<()> {
+        std::fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))?;
+        std::fs::write(folder.join("last-words.txt"), self.last_words()).context("writing the last words")?;
+        for process in self.processes() {
+            let log = process.log();
+            let above = log.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
+            let name = format!("{above}-{}", log.file_name().unwrap_or_default().to_string_lossy());
+            std::fs::copy(log, folder.join(name)).with_context(|| format!("copying {}", log.display()))?;
+        }
+        match &self.control {
+            Control::Files(path) => folder::copy(path, &folder.join("control")),
+            Control::Servers(servers) => servers.save(folder),
         }
     }
 

@@ -64,7 +64,7 @@ pub struct Measured {
     pub load: Load,
 }
 
-/// All ordered pairs of members, between their tunnel addresses.
+/// All ordered pairs of declared members, between their tunnel addresses.
 ///
 /// # Errors
 /// A member has no address yet.
@@ -75,9 +75,12 @@ pub fn pairs(fleet: &Fleet, status: &GatewayNetworkStatus) -> Result<Vec<Pair>> 
         let text = text.with_context(|| format!("{name} has no tunnel address"))?;
         text.parse().with_context(|| format!("the tunnel address of {name}"))
     };
+    let declared =
+        |member: &&crate::fleet::Member| fleet.declared().members.iter().any(|name| name == member.name());
+    let members: Vec<_> = fleet.members().iter().filter(declared).collect();
     let mut pairs = Vec::new();
-    for from in fleet.members() {
-        for to in fleet.members().iter().filter(|to| to.name() != from.name()) {
+    for from in &members {
+        for to in members.iter().filter(|to| to.name() != from.name()) {
             let (source, target) = (address(from.name())?, address(to.name())?);
             pairs.push(Pair { from: from.host().clone(), source, to: to.host().clone(), target });
         }

@@ -168,6 +168,13 @@ impl Outcome {
         }
     }
 
+    /// Makes it a failure, for a reason that no datagram shows.
+    pub(crate) fn fail(&mut self, fault: String) {
+        self.faults.push(fault);
+        self.passed = false;
+        self.verdict = self.faults.join("; ");
+    }
+
     /// The table for people.
     pub fn table(&self) -> String {
         let mut text = String::from(

@@ -9,6 +9,8 @@ pub enum Say {
     Out,
     /// To standard error.
     Err,
+    /// Nowhere.
+    Nothing,
 }
 
 impl Say {
@@ -19,6 +21,7 @@ impl Say {
         let _ = match self {
             Say::Out => writeln!(std::io::stdout(), "{text}"),
             Say::Err => writeln!(std::io::stderr(), "{text}"),
+            Say::Nothing => Ok(()),
         };
     }
 }

@@ -1,29 +1,50 @@
 //! From a setup to an outcome: build, wait, measure at rest, measure the change, judge. It refuses to judge a run whose
 //! machine is overloaded at rest.
 
+mod control_cluster;
 mod failover;
+mod figures;
 mod hub_change;
 mod judge;
 mod laggard;
 mod mesh_to_hub;
 mod phases;
 mod show;
+mod trials;
 
 use anyhow::Result;
 
 use crate::{Fleet, Outcome, Say, Scenario, Setup, measure};
 
+/// Something could not be built or did not happen in time.
+#[derive(Debug)]
+pub struct Failed {
+    /// What.
+    pub error: anyhow::Error,
+    /// What was built before.
+    pub fleet: Option<Box<Fleet>>,
+}
+
 /// Runs one scenario. The fleet runs on until it is dropped.
 ///
 /// # Errors
 /// Something could not be built or did not happen in time; a lost datagram is an outcome and no error.
-pub fn run(setup: &Setup, say: Say) -> Result<(Fleet, Outcome)> {
-    setup.check()?;
-    let mut fleet = Fleet::start(setup, say)?;
+pub fn run(setup: &Setup, say: Say) -> Result<(Fleet, Outcome), Failed> {
+    let mut fleet = setup
+        .check()
+        .and_then(|()| Fleet::start(setup, say))
+        .map_err(|error| Failed { error, fleet: None })?;
+    match play(setup, &mut fleet, say) {
+        Ok(outcome) => Ok((fleet, outcome)),
+        Err(error) => Err(Failed { error, fleet: Some(Box::new(fleet)) }),
+    }
+}
+
+fn play(setup: &Setup, fleet: &mut Fleet, say: Say) -> Result<Outcome> {
     let status = fleet.wait_until_ready()?;
-    show::topology(&fleet, &status, say);
-    show::links(&fleet, say)?;
-    let pairs = measure::pairs(&fleet, &status)?;
+    show::topology(fleet, &status, say);
+    show::links(fleet, say)?;
+    let pairs = measure::pairs(fleet, &status)?;
     let expected = judge::expectations(setup, &pairs);
     let reachable: Vec<_> = judge::reachable(&pairs, &expected);
     let quiet = measure::quiet(setup, &reachable, say)?;
@@ -35,17 +56,24 @@ pub fn run(setup: &Setup, say: Say) -> Result<(Fleet, Outcome)> {
         quiet.longest_gap_ms
     ));
     if setup.own_clusters_away {
-        fleet.stop_own_clusters()?;
+        fleet.servers()?.stop_own_clusters()?;
         say.line("The API servers of all workers are away from here on.");
     }
     let scene = Scene { setup, pairs, expected, quiet, say };
-    let outcome = match setup.scenario {
-        Scenario::HubChange => hub_change::run(&scene, &mut fleet, hub_change::Kill::Nobody),
-        Scenario::Restart => hub_change::run(&scene, &mut fleet, hub_change::Kill::InEveryPhase),
-        Scenario::MeshToHub => mesh_to_hub::run(&scene, &mut fleet),
-        Scenario::Failover => failover::run(&scene, &mut fleet),
-    }?;
-    Ok((fleet, outcome))
+    match setup.scenario {
+        Scenario::HubChange => hub_change::run(&scene, fleet, hub_change::Kill::Nobody),
+        Scenario::Restart => hub_change::run(&scene, fleet, hub_change::Kill::InEveryPhase),
+        Scenario::MeshToHub => mesh_to_hub::run(&scene, fleet),
+        Scenario::Failover => failover::run(&scene, fleet),
+        Scenario::FullMesh => trials::full_mesh(&scene, fleet),
+        Scenario::Members => trials::members(&scene, fleet),
+        Scenario::KeyLoss => trials::key_loss(&scene, fleet),
+        Scenario::Outage => control_cluster::outage(&scene, fleet),
+        Scenario::Emptied => control_cluster::emptied(&scene, fleet),
+        Scenario::Rest => figures::rest(&scene, fleet),
+        Scenario::Latency => figures::latency(&scene, fleet),
+        Scenario::Restored => control_cluster::restored(&scene, fleet),
+    }
 }
 
 /// What a scenario knows when its change begins.

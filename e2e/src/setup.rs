@@ -17,6 +17,47 @@ pub enum Scenario {
     Restart,
     /// `topology: mesh` becomes `hub-spoke`, and back
     MeshToHub,
+    /// A mesh whose every worker and controller is killed (-9) and started again
+    FullMesh,
+    /// A member joins, and leaves again
+    Members,
+    /// The private key of a spoke is deleted, and its worker killed and started again
+    KeyLoss,
+    /// The control cluster is away for two minutes, a worker restarts meanwhile, then the hub moves
+    Outage,
+    /// The control cluster is empty for a while, as if it were a wrong one
+    Emptied,
+    /// The hub moves, then the control cluster's etcd is restored from before
+    Restored,
+    /// Ten minutes in which nothing is edited, with every request counted
+    Rest,
+    /// Fifty hub changes, with the time from each edit to the first device
+    Latency,
+}
+
+impl Scenario {
+    /// Whether it is there for its figures, which take some minutes.
+    pub fn is_long(self) -> bool {
+        matches!(self, Scenario::Rest | Scenario::Latency)
+    }
+
+    /// Whether it is about API servers.
+    pub fn needs_servers(self) -> bool {
+        match self {
+            Scenario::Outage
+            | Scenario::Emptied
+            | Scenario::Restored
+            | Scenario::Rest
+            | Scenario::Latency => true,
+            Scenario::HubChange
+            | Scenario::Failover
+            | Scenario::Restart
+            | Scenario::MeshToHub
+            | Scenario::FullMesh
+            | Scenario::Members
+            | Scenario::KeyLoss => false,
+        }
+    }
 }
 
 /// The declared shape at the beginning.
@@ -46,6 +87,14 @@ impl fmt::Display for Scenario {
             Scenario::Failover => "failover",
             Scenario::Restart => "restart",
             Scenario::MeshToHub => "mesh-to-hub",
+            Scenario::FullMesh => "full-mesh",
+            Scenario::Members => "members",
+            Scenario::KeyLoss => "key-loss",
+            Scenario::Outage => "outage",
+            Scenario::Emptied => "emptied",
+            Scenario::Restored => "restored",
+            Scenario::Rest => "rest",
+            Scenario::Latency => "latency",
         })
     }
 }
@@ -115,11 +164,20 @@ impl Setup {
     /// The common setup of a scenario.
     pub fn for_scenario(scenario: Scenario) -> Self {
         let topology = match scenario {
-            Scenario::MeshToHub => Topology::Mesh,
-            Scenario::HubChange | Scenario::Failover | Scenario::Restart => Topology::HubSpoke,
+            Scenario::MeshToHub | Scenario::FullMesh => Topology::Mesh,
+            Scenario::HubChange
+            | Scenario::Failover
+            | Scenario::Restart
+            | Scenario::Members
+            | Scenario::KeyLoss
+            | Scenario::Outage
+            | Scenario::Emptied
+            | Scenario::Restored
+            | Scenario::Rest
+            | Scenario::Latency => Topology::HubSpoke,
         };
         Self {
-            provider: Provider::Files,
+            provider: if scenario.needs_servers() { Provider::Local } else { Provider::Files },
             own_clusters_away: false,
             scenario,
             topology,
@@ -146,6 +204,9 @@ impl Setup {
         }
         if self.own_clusters_away && self.provider == Provider::Files {
             bail!("--own-clusters-away needs --provider local: with files no worker has an API server");
+        }
+        if self.scenario.needs_servers() && self.provider == Provider::Files {
+            bail!("scenario {} needs --provider local: it is about API servers", self.scenario);
         }
         if self.rate == 0 || self.rate > 20_000 {
             bail!("--rate takes 1 to 20000 datagrams a second and pair");

@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 /// The API group.
 pub const GROUP: &str = "spanwire.dev";
+/// The finalizer that the controller puts on the intents that it writes, and takes off when their links are gone.
+pub const FINALIZER: &str = "spanwire.dev/teardown";
 /// The version that this crate speaks.
 pub const VERSION: &str = "v1alpha1";
 /// `apiVersion` of every object.

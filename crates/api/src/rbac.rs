@@ -1,7 +1,7 @@
 //! Roles that let each process do its work and nothing more. It refuses rights over all objects of a kind where those
 //! over named ones do.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::{
     api::rbac::v1::{PolicyRule, Role, RoleBinding, RoleRef, Subject},
@@ -22,6 +22,9 @@ const OWN: &[&str] = &["get", "list", "watch", "create", "update", "patch", "del
 pub fn worker_role_name(gateway: &str) -> String {
     format!("spanwire-worker-{gateway}")
 }
+
+/// The label of the Roles of workers in the control cluster, which the controller keeps.
+pub const WORKER_ROLE_LABEL: (&str, &str) = ("spanwire.dev/role", "worker");
 
 /// Name of the Secret, in the worker's own cluster, that holds its private key.
 #[must_use]
@@ -59,7 +62,10 @@ pub fn worker_role(namespace: &str, gateway: &str, networks: &BTreeSet<String>) 
         rules.push(named(rule(GROUP, &[kind], READ), intents.clone()));
         rules.push(named(rule(GROUP, &[&status(kind)], &["get", "patch"]), intents));
     }
-    role(namespace, &worker_role_name(gateway), rules)
+    let mut role = role(namespace, &worker_role_name(gateway), rules);
+    let (key, value) = WORKER_ROLE_LABEL;
+    role.metadata.labels = Some(BTreeMap::from([(key.to_owned(), value.to_owned())]));
+    role
 }
 
 /// Binds a worker's Role to the service account of the same name, in the same namespace.
@@ -113,9 +119,7 @@ pub fn controller_role(namespace: &str) -> Role {
     let intents = WorkerSliceConfigSpec::PLURAL;
     let report = ["get", "update", "patch"];
     let rules = vec![
-        rule(GROUP, &[gateways], READ),
-        // Patching the object itself is for its finalizer.
-        rule(GROUP, &[networks], &["get", "list", "watch", "patch"]),
+        rule(GROUP, &[gateways, networks], READ),
         rule(GROUP, &[&status(gateways), &status(networks)], &report),
         rule(GROUP, &[intents], OWN),
         // Only to hand it on: nobody can grant what he does not have.

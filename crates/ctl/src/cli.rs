@@ -4,13 +4,17 @@ use std::{
     fs,
     io::{self, Read as _},
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
 use spanwire_engine::port::ControlView;
-use spanwire_store::dir::Controller;
+use spanwire_store::{Place, cluster, dir::Controller};
 
 use crate::{Declared, Error, plan, show, status};
+
+/// How long a look at an API server may take.
+const LOOK: Duration = Duration::from_secs(30);
 
 /// Exit code: the command gave no answer.
 pub(crate) const FAILED: u8 = 1;
@@ -28,9 +32,12 @@ Exit codes:
 #[derive(Debug, Parser)]
 #[command(name = "spanwirectl", version, after_help = EXIT_CODES, disable_help_subcommand = true)]
 pub(crate) struct Cli {
-    /// The control store: dir:PATH.
-    #[arg(long, global = true, env = "SPANWIRE_CONTROL", value_name = "dir:PATH", value_parser = directory)]
-    control: Option<PathBuf>,
+    /// The control store: kube, kube:CONTEXT of the kubeconfig, or dir:PATH
+    #[arg(long, global = true, env = "SPANWIRE_CONTROL", value_name = "PLACE", default_value = "kube")]
+    control: Place,
+    /// Namespace of --control kube [default: the context's]
+    #[arg(long, short, global = true, env = "SPANWIRE_CONTROL_NAMESPACE", value_name = "NAMESPACE")]
+    namespace: Option<String>,
     #[command(subcommand)]
     command: Command,
 }
@@ -40,6 +47,7 @@ enum Command {
     /// Show networks, hubs and links, both ends joined.
     #[command(after_help = "\
 Examples:
+  kubectl spanwire status -n spanwire
   spanwirectl --control dir:/srv/spanwire status
   spanwirectl --control dir:/srv/spanwire status demo -o json
   spanwirectl --control dir:/srv/spanwire status --exit-code && echo all ready
@@ -116,10 +124,11 @@ pub(crate) struct Said {
 
 /// Runs one command.
 pub(crate) fn run(cli: Cli, program: &'static str) -> Result<Said, Error> {
-    let Cli { control, command } = cli;
+    let Cli { control, namespace, command } = cli;
+    let look = || look(&control, namespace.as_deref());
     match command {
         Command::Status(Status { network, form }) => {
-            let mut report = status::report(&look(control)?);
+            let mut report = status::report(&look()?);
             if let Some(name) = network {
                 report = report.only(&name)?;
             }
@@ -127,7 +136,7 @@ pub(crate) fn run(cli: Cli, program: &'static str) -> Result<Said, Error> {
         }
         Command::Plan(Plan { files, form }) => {
             let declared = files.iter().map(|file| declaration(file)).collect::<Result<Vec<_>, _>>()?;
-            let forecast = plan::forecast(&look(control)?, &declared);
+            let forecast = plan::forecast(&look()?, &declared);
             say(&forecast, forecast.is_harmless(), &form, show::plan)
         }
         Command::Completion { shell } => {
@@ -152,10 +161,23 @@ fn say<T: serde::Serialize>(
     Ok(Said { text, code: if form.exit_code && !good { NOT_GOOD } else { 0 } })
 }
 
-fn look(control: Option<PathBuf>) -> Result<ControlView, Error> {
-    let control = control.ok_or(Error::NoControl)?;
-    let runtime = tokio::runtime::Builder::new_current_thread().build().map_err(Error::Start)?;
-    runtime.block_on(async { Controller::open(&control)?.look().await }).map_err(Error::Store)
+fn look(control: &Place, namespace: Option<&str>) -> Result<ControlView, Error> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Error::Start)?;
+    runtime.block_on(async {
+        match control {
+            Place::Dir(path) => {
+                let looked = async { Controller::open(path)?.look().await };
+                looked.await.map_err(Error::Store)
+            }
+            Place::Kube { context } => {
+                let looked = async {
+                    cluster::look(&cluster::Connection::open(context.as_deref(), namespace).await?).await
+                };
+                let looked = tokio::time::timeout(LOOK, looked).await.map_err(|_| Error::Late(LOOK))?;
+                looked.map_err(Error::Cluster)
+            }
+        }
+    })
 }
 
 fn declaration(file: &Path) -> Result<Declared, Error> {
@@ -169,13 +191,4 @@ fn declaration(file: &Path) -> Result<Declared, Error> {
     };
     let text = read().map_err(|source| Error::File { path: file.to_owned(), source })?;
     Declared::parse(file, &text).map_err(|fault| Error::Declaration(file.to_owned(), fault))
-}
-
-fn directory(text: &str) -> Result<PathBuf, String> {
-    match text.split_once(':') {
-        Some(("dir", path)) if !path.is_empty() => Ok(PathBuf::from(path)),
-        Some(_) | None => {
-            Err("write dir: and the path of the control directory, as in dir:/srv/spanwire".to_owned())
-        }
-    }
 }

@@ -2,17 +2,22 @@
 
 use std::{io, path::PathBuf};
 
-use spanwire_store::dir;
+use spanwire_store::{cluster, dir};
 
 /// A failed command.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Nobody said which control store.
-    #[error("say where the control store is: --control dir:PATH, or SPANWIRE_CONTROL=dir:PATH")]
-    NoControl,
     /// The control store could not be read.
     #[error("failed to read the control store")]
     Store(#[source] dir::Error),
+    /// The API server could not be read.
+    #[error(
+        "failed to read the control cluster (another one: --control kube:CONTEXT, or --control dir:PATH)"
+    )]
+    Cluster(#[source] cluster::Error),
+    /// The API server did not answer.
+    #[error("the control cluster did not answer within {} s: is it reachable from here?", .0.as_secs())]
+    Late(std::time::Duration),
     /// A file given on the command line could not be read.
     #[error("failed to read {}", path.display())]
     File {

@@ -116,7 +116,7 @@ impl World {
             if meta.uid == Uid::default() {
                 meta.uid = Uid(intent.object_name());
             }
-            self.view.intents.insert(key, IntentView { meta, intent, status, managed: true });
+            self.view.intents.insert(key, IntentView { meta, intent, status, managed: true, deleting: None });
         }
         for delete in &plan.deletes {
             self.view.intents.remove(&(delete.network.clone(), delete.gateway.clone()));

@@ -244,18 +244,20 @@ fn faults_name_the_place() {
 }
 
 #[test]
-fn the_store_has_to_be_named() {
+fn without_a_place_it_is_the_cluster_of_the_kubeconfig() {
     let run = |arguments: &[&str]| {
         Command::new(env!("CARGO_BIN_EXE_kubectl-spanwire"))
             .args(arguments)
             .env_remove("SPANWIRE_CONTROL")
+            .env("KUBECONFIG", "/no/such/kubeconfig")
             .output()
             .unwrap()
     };
     let output = run(&["status"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(
-        fault(&output).starts_with("kubectl-spanwire: say where the control store is"),
+        fault(&output).starts_with("kubectl-spanwire: failed to read the control cluster")
+            && fault(&output).contains("check KUBECONFIG"),
         "{}",
         fault(&output)
     );
@@ -288,4 +290,41 @@ fn nothing_is_written() {
     store.run_with(&["plan", "-f", "-"], &NETWORK.replace("hub: hub-a", "hub: hub-b"));
     assert_eq!(store.files(), before);
     assert!(Path::new(env!("CARGO_BIN_EXE_spanwirectl")).exists());
+}
+
+/// The same answers from an API server, by an account that may only read.
+#[test]
+fn an_api_server_is_read_like_a_directory() {
+    use spanwire_testkit::control_plane::{ADMIN, ControlPlane};
+
+    let Some(plane) = ControlPlane::shared() else { return };
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    let store = Store::reported();
+    runtime.block_on(async {
+        plane.namespace("ctl").await.unwrap();
+        for name in ["gateways/hub-a", "gateways/hub-b", "gateways/spoke-1", "gatewaynetworks/demo"] {
+            let text = fs::read_to_string(store.0.path().join(format!("{name}.yaml"))).unwrap();
+            plane.apply("ctl", &text).await.unwrap();
+        }
+    });
+    let run = |arguments: &[&str]| {
+        Command::new(env!("CARGO_BIN_EXE_kubectl-spanwire"))
+            .args(arguments)
+            .env_remove("SPANWIRE_CONTROL")
+            .env("KUBECONFIG", plane.kubeconfig_file(ADMIN).unwrap())
+            .output()
+            .unwrap()
+    };
+    let status = run(&["status", "-n", "ctl", "-o", "json"]);
+    assert_eq!(status.status.code(), Some(0), "{}", fault(&status));
+    let said: Value = serde_json::from_slice(&status.stdout).unwrap();
+    assert!(said.to_string().contains("demo"), "{said}");
+    let new = store.0.path().join("new.yaml");
+    fs::write(&new, NETWORK.replace("hub: hub-a", "hub: hub-b")).unwrap();
+    let plan = run(&["--control", "kube:shared", "-n", "ctl", "plan", "-f", new.to_str().unwrap()]);
+    assert_eq!(plan.status.code(), Some(0), "{}", fault(&plan));
+    assert!(text(&plan).contains("hub-b"), "{}", text(&plan));
+    let missing = run(&["--control", "kube:nowhere", "status"]);
+    assert_eq!(missing.status.code(), Some(1));
+    assert!(fault(&missing).contains("nowhere"), "{}", fault(&missing));
 }

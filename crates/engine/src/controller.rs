@@ -119,8 +119,15 @@ pub(crate) fn is_unreadable(view: &ControlView, kind: &str, name: &str) -> bool 
     view.unreadable.iter().any(|object| object.kind == kind && object.name == name)
 }
 
-/// Plans one declared network.
+/// Plans one declared network. Whatever the verdict on it is, intents that somebody deleted end.
 pub fn plan_network(view: &ControlView, name: &NetworkName, network: &NetworkView, now: &Now) -> Plan {
+    let mut plan = judge_network(view, name, network, now);
+    let going: Vec<GatewayName> = plan.deletes.iter().map(|delete| delete.gateway.clone()).collect();
+    plan.deletes.extend(released(view, name, &going));
+    plan
+}
+
+fn judge_network(view: &ControlView, name: &NetworkName, network: &NetworkView, now: &Now) -> Plan {
     let valid = match validate::validate(view, &network.spec) {
         Ok(valid) => valid,
         Err(validate::Fault::Invalid(reason)) => return invalid(network, &reason, now),
@@ -162,6 +169,13 @@ fn write_intents(view: &ControlView, name: &NetworkName, wanted: Vec<Intent>, pl
                 let object = intent.object_name();
                 plan.report.waits.push(format!("{object} was written by somebody else and is left alone"));
             }
+            Some(standing) if standing.deleting.is_some() => {
+                let object = intent.object_name();
+                plan.report.waits.push(format!(
+                    "{object} was deleted by somebody: {} to tear down its links of it first",
+                    intent.gateway
+                ));
+            }
             Some(standing) if standing.intent == intent => {}
             Some(standing) => {
                 plan.intents.push(IntentWrite { intent, expected: Some(standing.meta.clone()) });
@@ -180,6 +194,14 @@ fn delete(view: &ControlView, network: &NetworkName, gateway: &GatewayName) -> O
     Some(IntentDelete { network: network.clone(), gateway: gateway.clone(), expected: standing.meta.clone() })
 }
 
+/// Intents that somebody deleted and that nobody waits for any more, besides those that go anyway.
+fn released(view: &ControlView, name: &NetworkName, going: &[GatewayName]) -> Vec<IntentDelete> {
+    let released = view.intents.iter().filter(|((network, gateway), standing)| {
+        network == name && !going.contains(gateway) && intents::is_released(standing)
+    });
+    released.filter_map(|((_, gateway), _)| delete(view, name, gateway)).collect()
+}
+
 /// Networks that are no longer declared: every intent becomes a teardown, and goes when its worker has confirmed it.
 fn remove_deleted(view: &ControlView) -> BTreeMap<NetworkName, Plan> {
     let left = view.intents.iter().filter(|(_, standing)| standing.managed);
@@ -195,14 +217,13 @@ fn remove_deleted(view: &ControlView) -> BTreeMap<NetworkName, Plan> {
         for ((_, gateway), standing) in view.intents.iter().filter(|((network, _), _)| network == name) {
             let gone =
                 !view.gateways.contains_key(gateway) && !is_unreadable(view, "gateways", gateway.as_str());
-            if intents::is_torn_down(standing) || gone {
+            if intents::is_torn_down(standing) || intents::is_released(standing) || gone {
                 plan.deletes.extend(delete(view, name, gateway));
             } else {
                 plan.report
                     .waits
                     .push(format!("{gateway} to tear down its links of the deleted network {name}"));
-                let teardown = intents::teardown(name, gateway, &standing.intent);
-                write_intents(view, name, vec![teardown], &mut plan);
+                write_intents(view, name, vec![standing.intent.teardown()], &mut plan);
             }
         }
         plans.insert(name.clone(), plan);

@@ -77,6 +77,21 @@ impl Intent {
         self.topology.is_some() && self.peers.as_ref().is_some_and(Vec::is_empty)
     }
 
+    /// The intent that tears everything down: no peers, and a topology so that this is meant. Addresses and rules stay
+    /// until the last link is gone.
+    #[must_use]
+    pub fn teardown(&self) -> Intent {
+        let bare = Intent::bare(self.network.clone(), self.gateway.clone(), Some(Vec::new()));
+        Intent {
+            topology: self.topology.or(Some(Topology::Mesh)),
+            tunnel_address: self.tunnel_address,
+            wide_cidrs: self.wide_cidrs.clone(),
+            hub_change: self.hub_change,
+            tunnel: self.tunnel,
+            ..bare
+        }
+    }
+
     /// The object's name, `<network>.<gateway>`.
     pub fn object_name(&self) -> String {
         format!("{}.{}", self.network, self.gateway)

@@ -1,7 +1,6 @@
 //! The command line of `spanwire`, parsed once at the edge. It refuses to read files or to reach a store.
 
 pub mod numbers;
-pub mod place;
 
 use std::{path::PathBuf, time::Duration};
 
@@ -9,7 +8,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use spanwire_engine::GatewayName;
 
 pub use numbers::Numbers;
-pub use place::{Place, PlaceError};
+pub use spanwire_store::{Place, PlaceError};
 
 const EXAMPLES: &str = "\
 Exit codes with --once: 0 nothing is left to do, 75 it waits for something (and says for what), 1 an error.

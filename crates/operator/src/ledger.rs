@@ -17,6 +17,8 @@ pub enum Target {
     Intent,
     /// Statuses in the control store.
     Status,
+    /// What workers may read there.
+    Rights,
 }
 
 impl fmt::Display for Target {
@@ -26,6 +28,7 @@ impl fmt::Display for Target {
             Target::Record => "record",
             Target::Intent => "intent",
             Target::Status => "status",
+            Target::Rights => "rights",
         })
     }
 }

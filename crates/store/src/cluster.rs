@@ -6,7 +6,9 @@ mod connection;
 mod controller;
 mod error;
 mod local;
+mod look;
 mod mirror;
+mod rights;
 mod view;
 mod worker;
 
@@ -14,4 +16,5 @@ pub use connection::{Connection, News};
 pub use controller::Controller;
 pub use error::{Error, words};
 pub use local::Local;
+pub use look::look;
 pub use worker::Worker;

@@ -33,6 +33,8 @@ mod conflict;
 mod convert;
 pub mod dir;
 mod managed;
+mod place;
 mod yaml;
 
 pub use conflict::Conflict;
+pub use place::{Place, PlaceError};

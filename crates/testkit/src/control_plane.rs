@@ -22,6 +22,7 @@ mod exposed;
 mod ledger;
 mod manifests;
 mod programs;
+mod proxy;
 mod running;
 mod together;
 
@@ -36,6 +37,7 @@ pub use access::{ADMIN, User};
 pub use error::ControlPlaneError;
 pub use exposed::Exposed;
 pub use ledger::{Mark, Request};
+pub use proxy::{Call, Fault, Proxy};
 
 use access::Access;
 use assets::Assets;
@@ -134,6 +136,11 @@ impl ControlPlane {
     /// There is no such user.
     pub fn token(&self, user: &str) -> Result<String, ControlPlaneError> {
         self.access.token(user)
+    }
+
+    /// The file of its audit log.
+    pub fn audit_log(&self) -> PathBuf {
+        programs::audit_log(&self.folder)
     }
 
     /// The folder with its logs, data and kubeconfigs.

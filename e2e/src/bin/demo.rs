@@ -101,7 +101,7 @@ fn run(cli: &Cli) -> Result<ExitCode> {
     }
     interrupt::watch()?;
     let say = if cli.json { Say::Err } else { Say::Out };
-    let (fleet, outcome) = scenario::run(&setup, say)?;
+    let (fleet, outcome) = scenario::run(&setup, say).map_err(|failed| failed.error)?;
     say.line(outcome.table());
     let word = if outcome.passed { "PASSED" } else { "FAILED" };
     say.line(format!("{word}: {}", outcome.verdict));
@@ -116,17 +116,10 @@ fn run(cli: &Cli) -> Result<ExitCode> {
 
 /// Waits for Ctrl-C.
 fn keep(fleet: &Fleet, say: Say) {
-    let user = if userns::is_inside() { "--user --preserve-credentials " } else { "" };
     say.line(format!("\nEverything runs on. The files are in {}", fleet.directory().display()));
     say.line("  edit control/gatewaynetworks/demo.yaml and see what happens; statuses stand beside it\n");
-    for member in fleet.members() {
-        if let Some(process) = member.processes().next() {
-            say.line(format!(
-                "  {:8} nsenter {user}--net --mount --target {} wg show",
-                member.name(),
-                process.pid()
-            ));
-        }
+    for line in fleet.how_to_look() {
+        say.line(format!("  {line}"));
     }
     say.line("\nCtrl-C ends it and takes everything away.");
     while !interrupt::is_interrupted() {

@@ -1,23 +1,41 @@
 //! The end-to-end scenarios, one after another, on a provider of hosts. It refuses to stop at the first that fails.
 
-use std::process::ExitCode;
+use std::{
+    path::PathBuf,
+    process::ExitCode,
+    time::{Duration, Instant, SystemTime},
+};
 
 use anyhow::{Context as _, Result};
-use clap::Parser;
-use e2e::{Laggard, Outcome, Provider, Say, Scenario, Setup, interrupt, scenario};
+use clap::{Parser, ValueEnum as _};
+use e2e::{Fleet, Laggard, Outcome, Provider, Say, Scenario, Setup, interrupt, scenario};
+use serde::Serialize;
 use spanwire_engine::Phase;
 use spanwire_testkit::lab::userns;
 
+const AFTER: &str = "\
+Exit codes: 0 all passed, 1 one did not. What a failed run leaves to look at is put under target/e2e/.
+
+Examples:
+  cargo xtask e2e                                    the two that CI runs
+  cargo xtask e2e --all                              every scenario on API servers: about ten minutes
+  cargo xtask e2e --scenario failover --scenario key-loss
+  cargo xtask e2e --provider files --all             the same without API servers, where they make sense
+  cargo xtask e2e --scenario hub-change --keep       leaves everything running until Ctrl-C";
+
 /// Runs the end-to-end scenarios
 #[derive(Debug, Parser)]
-#[command(name = "e2e", bin_name = "cargo xtask e2e")]
+#[command(name = "e2e", bin_name = "cargo xtask e2e", after_help = AFTER)]
 struct Cli {
     /// Where hosts come from
     #[arg(long, value_enum, default_value_t = Provider::Local)]
     provider: Provider,
-    /// Only these scenarios [default: hub-change]
-    #[arg(value_enum)]
+    /// Only these scenarios; may be given several times [default: hub-change, full-mesh]
+    #[arg(long = "scenario", value_enum, value_name = "SCENARIO")]
     scenarios: Vec<Scenario>,
+    /// All scenarios that make sense with the provider, but for rest and latency, which take minutes for a figure
+    #[arg(long, conflicts_with = "scenarios")]
+    all: bool,
     /// Datagrams a second and pair
     #[arg(long, default_value_t = 500)]
     rate: u32,
@@ -25,8 +43,17 @@ struct Cli {
     #[arg(long)]
     own_clusters_away: bool,
     /// Instead: hub changes with a phase left out, which must lose packets, beside the same ones with all phases
-    #[arg(long, conflicts_with_all = ["scenarios", "provider"])]
+    #[arg(long, conflicts_with_all = ["scenarios", "provider", "all"])]
     without_phases: bool,
+    /// Prints one JSON document on standard output, progress on standard error
+    #[arg(long)]
+    json: bool,
+    /// Leaves the last scenario running until Ctrl-C, and says where its files are
+    #[arg(long)]
+    keep: bool,
+    /// Where a failed run leaves logs, objects and audit logs
+    #[arg(long, default_value = "target/e2e", value_name = "FOLDER")]
+    artefacts: PathBuf,
 }
 
 /// One run and what is expected of it.
@@ -36,23 +63,86 @@ struct Case {
     must_lose: bool,
 }
 
+/// What a case came to.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Row {
+    name: String,
+    passed: bool,
+    seconds: f64,
+    verdict: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    artefacts: Option<PathBuf>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outcome: Option<Outcome>,
+}
+
 impl Cli {
     fn cases(&self) -> Vec<Case> {
         if self.without_phases {
             return without_phases(self.rate);
         }
-        let scenarios = if self.scenarios.is_empty() { &[Scenario::HubChange][..] } else { &self.scenarios };
-        let case = |scenario: &Scenario| Case {
+        let all = Scenario::value_variants().iter().copied();
+        let scenarios: Vec<Scenario> = match (self.all, self.scenarios.is_empty()) {
+            (true, _) => {
+                let fits = |one: &Scenario| self.provider == Provider::Local || !one.needs_servers();
+                all.filter(|one| fits(one) && !one.is_long()).collect()
+            }
+            (false, true) => vec![Scenario::HubChange, Scenario::FullMesh],
+            (false, false) => self.scenarios.clone(),
+        };
+        let case = |scenario: Scenario| Case {
             name: scenario.to_string(),
             setup: Setup {
                 provider: self.provider,
                 own_clusters_away: self.own_clusters_away,
                 rate: self.rate,
-                ..Setup::for_scenario(*scenario)
+                ..Setup::for_scenario(scenario)
             },
             must_lose: false,
         };
-        scenarios.iter().map(case).collect()
+        scenarios.into_iter().map(case).collect()
+    }
+
+    fn run(&self, case: &Case) -> (Option<Fleet>, Row) {
+        let begun = Instant::now();
+        let ran = scenario::run(&case.setup, Say::Err);
+        let seconds = (begun.elapsed().as_secs_f64() * 10.0).round() / 10.0;
+        let row = |passed, verdict, outcome| Row {
+            name: case.name.clone(),
+            passed,
+            seconds,
+            verdict,
+            artefacts: None,
+            outcome,
+        };
+        match ran {
+            Ok((fleet, outcome)) => {
+                let (passed, verdict) = judge(case, &outcome);
+                let mut row = row(passed, verdict, Some(outcome));
+                row.artefacts = (!passed).then(|| self.save(case, &fleet)).flatten();
+                (Some(fleet), row)
+            }
+            Err(scenario::Failed { error, fleet }) => {
+                let mut row = row(false, format!("{error:#}"), None);
+                row.artefacts = fleet.as_ref().and_then(|fleet| self.save(case, fleet));
+                (fleet.map(|fleet| *fleet), row)
+            }
+        }
+    }
+
+    /// Where the artefacts of a failed run are; `None`: they could not be kept, which is said.
+    fn save(&self, case: &Case, fleet: &Fleet) -> Option<PathBuf> {
+        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO);
+        let name = case.name.replace([' ', ','], "-");
+        let folder = self.artefacts.join(format!("{name}-{}", since.as_secs()));
+        match fleet.save(&folder) {
+            Ok(()) => Some(folder),
+            Err(error) => {
+                eprintln!("the artefacts could not be kept: {error:#}");
+                None
+            }
+        }
     }
 }
 
@@ -93,21 +183,67 @@ fn run(cli: &Cli) -> Result<ExitCode> {
         userns::enter().context(userns::REMEDY)?;
     }
     interrupt::watch()?;
-    let (mut passed, mut failed) = (0, 0);
-    for case in cli.cases() {
-        eprintln!("== {}", case.name);
-        let (good, words) = match scenario::run(&case.setup, Say::Err) {
-            Ok((_fleet, outcome)) => judge(&case, &outcome),
-            Err(error) => (false, format!("{error:#}")),
-        };
-        println!("{}: {}: {words}", case.name, if good { "passed" } else { "FAILED" });
-        *(if good { &mut passed } else { &mut failed }) += 1;
+    let mut rows: Vec<Row> = Vec::new();
+    let cases = cli.cases();
+    for (at, case) in cases.iter().enumerate() {
+        eprintln!("== {} of {}: {}", at + 1, cases.len(), case.name);
+        let (fleet, row) = cli.run(case);
+        eprintln!("{}: {}: {}", row.name, word(&row), row.verdict);
+        rows.push(row);
+        if let Some(fleet) = fleet.filter(|_| cli.keep && at + 1 == cases.len()) {
+            keep(&fleet);
+        }
         if interrupt::is_interrupted() {
             break;
         }
     }
-    println!("{passed} passed, {failed} failed, 0 skipped");
-    Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    if cli.json {
+        println!("{}", serde_json::to_string_pretty(&rows).context("writing the document")?);
+    } else {
+        table(&rows, cases.len());
+    }
+    let good = rows.len() == cases.len() && rows.iter().all(|row| row.passed);
+    Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn word(row: &Row) -> &'static str {
+    if row.passed { "passed" } else { "FAILED" }
+}
+
+fn table(rows: &[Row], asked: usize) {
+    println!(
+        "\n{:40} {:7} {:>8} {:>9} {:>7} {:>12}",
+        "scenario", "result", "time", "sent", "lost", "longest gap"
+    );
+    for row in rows {
+        let figures = row.outcome.as_ref().map(|outcome| {
+            format!("{:>9} {:>7} {:>9} ms", outcome.sent, outcome.lost, outcome.longest_gap_ms)
+        });
+        let (name, word, figures) = (&row.name, word(row), figures.unwrap_or_default());
+        println!("{name:40} {word:7} {:>6.1} s {figures}", row.seconds);
+    }
+    for row in rows.iter().filter(|row| !row.passed) {
+        println!("\n{}: {}", row.name, row.verdict);
+        if let Some(folder) = &row.artefacts {
+            println!("  logs, objects and audit logs: {}", folder.display());
+        }
+    }
+    let passed = rows.iter().filter(|row| row.passed).count();
+    println!("\n{passed} passed, {} failed, {} skipped", rows.len() - passed, asked - rows.len());
+}
+
+/// Waits for Ctrl-C.
+fn keep(fleet: &Fleet) {
+    eprintln!("\nEverything runs on. Logs are in {}", fleet.directory().display());
+    for line in fleet.how_to_look() {
+        eprintln!("  {line}");
+    }
+    eprintln!("Ctrl-C ends it and takes everything away.");
+    while !interrupt::is_interrupted() {
+        if interrupt::pause(Duration::from_secs(3600)).is_err() {
+            return;
+        }
+    }
 }
 
 fn judge(case: &Case, outcome: &Outcome) -> (bool, String) {

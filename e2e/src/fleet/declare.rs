@@ -19,6 +19,8 @@ pub struct Declared {
     pub standby: Vec<String>,
     /// Whether spokes reach each other.
     pub transit: Transit,
+    /// Who takes part, in order.
+    pub members: Vec<String>,
 }
 
 impl Declared {
@@ -27,7 +29,9 @@ impl Declared {
         let hub = (setup.topology == Topology::HubSpoke).then(|| "hub-a".to_owned());
         let standby =
             if setup.scenario == Scenario::Failover { vec!["hub-b".to_owned()] } else { Vec::new() };
-        Self { topology: setup.topology, hub, standby, transit: setup.transit }
+        let first = if setup.scenario == Scenario::Members { &MEMBERS[..3] } else { &MEMBERS[..] };
+        let members = first.iter().map(|&name| name.to_owned()).collect();
+        Self { topology: setup.topology, hub, standby, transit: setup.transit, members }
     }
 
     /// Hubs in order: the active one, then those that stand by.
@@ -45,7 +49,8 @@ impl Declared {
             .conditions
             .iter()
             .any(|condition| condition.type_ == "Ready" && condition.status == ConditionStatus::True);
-        published && status.change.is_none() && ready
+        let members: Vec<&str> = status.members.iter().map(|member| member.gateway.as_str()).collect();
+        published && status.change.is_none() && ready && members == self.members
     }
 
     /// The file's text.
@@ -63,7 +68,7 @@ impl Declared {
         let _ = write!(
             text,
             "  members: [{}]\n  cidr: 100.80.0.0/24\n  transit: {}\n  tunnel:\n    mode: userspace\n",
-            MEMBERS.join(", "),
+            self.members.join(", "),
             self.transit
         );
         text

@@ -97,6 +97,11 @@ impl Member {
         self.dataplane.as_ref()
     }
 
+    /// The log of its worker, once started.
+    pub(crate) fn worker_log(&self) -> Option<&Path> {
+        self.worker.as_ref().map(Process::log)
+    }
+
     /// Its processes that were started.
     pub fn processes(&self) -> impl Iterator<Item = &Process> {
         self.dataplane.iter().chain(&self.worker)

@@ -1,15 +1,21 @@
 //! API servers for a fleet: one control cluster, and one cluster for each worker, with the roles that are installed for
 //! users. It refuses to give a process of the product more rights than those.
 
-use std::{collections::BTreeSet, net::SocketAddr, path::Path};
+use std::{net::SocketAddr, path::Path};
 
 use anyhow::{Context as _, Result};
-use k8s_openapi::api::rbac::v1::Role;
-use kube::{Api, Client, api::DynamicObject};
-use spanwire_api::{Kind, Object, rbac, resource};
-use spanwire_testkit::control_plane::{ADMIN, ControlPlane, Exposed, Options};
+use k8s_openapi::api::{core::v1::Secret, rbac::v1::Role};
+use kube::{
+    Api, Client,
+    api::{DeleteParams, DynamicObject, ListParams},
+};
+use spanwire_api::{
+    AppliedIntentSpec, GatewayNetworkSpec, GatewaySpec, Kind, Object, TunnelLinkSpec, WorkerSliceConfigSpec,
+    rbac, resource,
+};
+use spanwire_testkit::control_plane::{ADMIN, ControlPlane, Exposed, Mark, Options, Request, Snapshot};
 
-use super::{Member, NETWORK, control::Places};
+use super::{Member, control::Places};
 
 /// The namespace of everything.
 const NAMESPACE: &str = "spanwire";
@@ -23,6 +29,8 @@ pub(crate) struct Servers {
     client: Client,
     controller: String,
     workers: Vec<Cluster>,
+    /// The control cluster without an object of ours.
+    empty: Option<Snapshot>,
 }
 
 impl std::fmt::Debug for Servers {
@@ -65,7 +73,7 @@ impl Servers {
             let plane = plane.map_err(ended)?.context("starting a worker's cluster")?;
             workers.push(runtime.block_on(join(&control, plane, member))?);
         }
-        Ok(Self { runtime, control, client, controller, workers })
+        Ok(Self { runtime, control, client, controller, workers, empty: None })
     }
 
     pub(super) fn of_controller(&self) -> Places {
@@ -88,8 +96,90 @@ impl Servers {
         })
     }
 
+    /// Keeps the control cluster as it is now, for [`Servers::empty`].
+    pub(super) fn remember_empty(&mut self) -> Result<()> {
+        self.empty = Some(self.snapshot()?);
+        Ok(())
+    }
+
+    /// What the control cluster's etcd holds.
+    pub(crate) fn snapshot(&self) -> Result<Snapshot> {
+        self.control.snapshot().context("copying the control cluster's etcd")
+    }
+
+    /// Puts the control cluster's etcd back to what it held.
+    pub(crate) fn restore(&self, snapshot: &Snapshot) -> Result<()> {
+        self.control.restore(snapshot).context("restoring the control cluster's etcd")
+    }
+
+    /// Empties the control cluster: accounts and roles stay, our objects are gone.
+    pub(crate) fn empty(&self) -> Result<()> {
+        self.restore(self.empty.as_ref().context("the empty control cluster was not remembered")?)
+    }
+
+    /// Ends the control cluster's API server.
+    pub(crate) fn stop_control(&self) -> Result<()> {
+        self.control.stop_api_server().context("ending the control cluster's API server")
+    }
+
+    /// Starts it again.
+    pub(crate) fn start_control(&self) -> Result<()> {
+        self.control.start_api_server().context("starting the control cluster's API server again")
+    }
+
+    /// Deletes the Secret of a worker's private key.
+    pub(super) fn delete_key(&self, gateway: &str) -> Result<()> {
+        let cluster = self.workers.iter().find(|cluster| cluster.gateway == gateway);
+        let cluster = cluster.with_context(|| format!("{gateway} has no cluster"))?;
+        self.runtime.block_on(async {
+            let client = cluster.plane.client(ADMIN).await.context("making a client")?;
+            let secrets: Api<Secret> = Api::namespaced(client, NAMESPACE);
+            let name = rbac::worker_secret_name(gateway);
+            secrets.delete(&name, &DeleteParams::default()).await.context("deleting the Secret")?;
+            Ok(())
+        })
+    }
+
+    /// Writes every object of ours, and the audit logs, to a folder.
+    pub(super) fn save(&self, folder: &Path) -> Result<()> {
+        for plane in self.planes() {
+            let audit = folder.join(format!("{}-audit.log", plane.name()));
+            std::fs::copy(plane.audit_log(), audit).context("copying an audit log")?;
+            let objects =
+                self.runtime.block_on(objects_of(plane)).unwrap_or_else(|error| format!("# {error:#}\n"));
+            std::fs::write(folder.join(format!("{}-objects.yaml", plane.name())), objects)
+                .context("writing objects")?;
+        }
+        Ok(())
+    }
+
+    /// The ends of all ledgers, the control cluster's first.
+    pub(crate) fn marks(&self) -> Result<Vec<Mark>> {
+        self.planes().map(|plane| plane.mark().context("reading an audit log")).collect()
+    }
+
+    /// What the product asked of all API servers after the marks.
+    pub(crate) fn requests_since(&self, marks: &[Mark]) -> Result<Vec<Request>> {
+        let mut all = Vec::new();
+        for (plane, mark) in self.planes().zip(marks) {
+            all.extend(plane.ledger_since(*mark).context("reading an audit log")?);
+        }
+        all.retain(|request| request.user.starts_with("system:serviceaccount:"));
+        Ok(all)
+    }
+
+    fn planes(&self) -> impl Iterator<Item = &ControlPlane> {
+        std::iter::once(&self.control).chain(self.workers.iter().map(|cluster| &cluster.plane))
+    }
+
+    /// Commands that show the control cluster.
+    pub(super) fn how_to_look(&self) -> Option<String> {
+        let file = self.control.kubeconfig_file(ADMIN).ok()?;
+        Some(format!("kubectl --kubeconfig {} --namespace {NAMESPACE} get spanwire", file.display()))
+    }
+
     /// Ends the API servers of all workers.
-    pub(super) fn stop_own_clusters(&self) -> Result<()> {
+    pub(crate) fn stop_own_clusters(&self) -> Result<()> {
         for cluster in &self.workers {
             let ended = cluster.plane.stop_api_server();
             ended.with_context(|| format!("ending the API server of {}", cluster.gateway))?;
@@ -122,14 +212,35 @@ impl Drop for Servers {
     }
 }
 
+/// All objects of ours as YAML.
+async fn objects_of(plane: &ControlPlane) -> Result<String> {
+    let client = plane.client(ADMIN).await.context("making a client")?;
+    let resources = [
+        resource::<GatewaySpec>(),
+        resource::<GatewayNetworkSpec>(),
+        resource::<WorkerSliceConfigSpec>(),
+        resource::<TunnelLinkSpec>(),
+        resource::<AppliedIntentSpec>(),
+    ];
+    let mut text = String::new();
+    for resource in resources {
+        let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), NAMESPACE, &resource);
+        for mut object in api.list(&ListParams::default()).await.context("listing objects")? {
+            object.metadata.managed_fields = None;
+            text.push_str("---\n");
+            text.push_str(&serde_saphyr::to_string(&object).context("expressing an object")?);
+        }
+    }
+    Ok(text)
+}
+
 /// Namespace, roles and accounts of the control cluster; the controller's kubeconfig.
 async fn prepare_control(control: &ControlPlane, members: &[Member]) -> Result<String> {
     control.namespace(NAMESPACE).await.context("making the namespace")?;
     grant(control, &rbac::controller_role(NAMESPACE), rbac::CONTROLLER_ROLE).await?;
-    let networks = BTreeSet::from([NETWORK.to_owned()]);
     for member in members {
-        let role = rbac::worker_role(NAMESPACE, member.name(), &networks);
-        grant(control, &role, &rbac::worker_role_name(member.name())).await?;
+        // The controller makes the roles themselves.
+        bind(control, &rbac::worker_role_name(member.name())).await?;
     }
     let user = account(control, rbac::CONTROLLER_ROLE).await?;
     Ok(text(&control.kubeconfig_file(&user).context("writing the controller's kubeconfig")?))
@@ -156,12 +267,18 @@ async fn join(control: &ControlPlane, plane: ControlPlane, member: &Member) -> R
 
 /// Applies a role and binds it to the service account of that name.
 async fn grant(server: &ControlPlane, role: &Role, account: &str) -> Result<()> {
-    let binding = rbac::role_binding(NAMESPACE, account);
-    let texts = [serde_saphyr::to_string(role), serde_saphyr::to_string(&binding)];
-    for text in texts {
-        let text = text.context("expressing a role")?;
-        server.apply(NAMESPACE, &text).await.with_context(|| format!("giving {account} its rights"))?;
-    }
+    apply(server, role, account).await?;
+    bind(server, account).await
+}
+
+/// Binds the role of that name to the service account of that name.
+async fn bind(server: &ControlPlane, account: &str) -> Result<()> {
+    apply(server, &rbac::role_binding(NAMESPACE, account), account).await
+}
+
+async fn apply(server: &ControlPlane, object: &impl serde::Serialize, account: &str) -> Result<()> {
+    let text = serde_saphyr::to_string(object).context("expressing a role")?;
+    server.apply(NAMESPACE, &text).await.with_context(|| format!("giving {account} its rights"))?;
     Ok(())
 }
 

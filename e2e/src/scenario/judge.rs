@@ -22,7 +22,19 @@ const MARGIN: Duration = Duration::from_millis(100);
 pub(crate) fn expectations(setup: &Setup, pairs: &[Pair]) -> Vec<Keeps> {
     let keeps = |from: &str, to: &str| match (setup.transit, setup.scenario) {
         (Transit::Routed, _) => Keeps::Always,
-        (Transit::Isolated, Scenario::HubChange | Scenario::Restart) => isolated_hub_change(from, to),
+        (
+            Transit::Isolated,
+            Scenario::HubChange | Scenario::Restart | Scenario::Outage | Scenario::Latency,
+        ) => isolated_hub_change(from, to),
+        (Transit::Isolated, Scenario::FullMesh) => Keeps::Always,
+        (
+            Transit::Isolated,
+            Scenario::Members | Scenario::KeyLoss | Scenario::Emptied | Scenario::Restored | Scenario::Rest,
+        ) if [from, to].contains(&"hub-a") => Keeps::Always,
+        (
+            Transit::Isolated,
+            Scenario::Members | Scenario::KeyLoss | Scenario::Emptied | Scenario::Restored | Scenario::Rest,
+        ) => Keeps::Never,
         (Transit::Isolated, Scenario::MeshToHub) if [from, to].contains(&"hub-a") => Keeps::Always,
         (Transit::Isolated, Scenario::MeshToHub) => Keeps::Until(Phase::Switching),
         (Transit::Isolated, Scenario::Failover) if is_hub(from) || is_hub(to) => Keeps::Always,

@@ -121,7 +121,7 @@ pub fn publish(context: &Context<'_>, stage: &Stage) -> Vec<Intent> {
     let mut intents: Vec<Intent> = all.iter().map(intent).collect();
     for ((_, gateway), standing) in standing(context) {
         if !members.contains(gateway) {
-            intents.push(teardown(context.name, gateway, &standing.intent));
+            intents.push(standing.intent.teardown());
         }
     }
     intents
@@ -141,20 +141,6 @@ fn standing<'a>(
 ) -> impl Iterator<Item = (&'a (NetworkName, GatewayName), &'a IntentView)> + use<'a> {
     let name = context.name;
     context.view.intents.iter().filter(move |((network, _), view)| network == name && view.managed)
-}
-
-/// The intent that tears everything down: no peers, and a topology so that this is meant.
-pub(super) fn teardown(network: &NetworkName, gateway: &GatewayName, last: &Intent) -> Intent {
-    let bare = Intent::bare(network.clone(), gateway.clone(), Some(Vec::new()));
-    let topology = last.topology.or(Some(Topology::Mesh));
-    Intent {
-        topology,
-        tunnel_address: last.tunnel_address,
-        wide_cidrs: last.wide_cidrs.clone(),
-        hub_change: last.hub_change,
-        tunnel: last.tunnel,
-        ..bare
-    }
 }
 
 /// The network's cidr and the subnets of all its members. While a member's Gateway can't be read, what was published
@@ -205,6 +191,11 @@ pub(super) fn rebuilt(context: &Context<'_>) -> Option<Published> {
 pub(super) fn is_torn_down(standing: &IntentView) -> bool {
     let confirmed = standing.status.observed_generation == standing.meta.generation;
     standing.intent.is_teardown() && confirmed && standing.status.peers.iter().all(|row| row.role.is_none())
+}
+
+/// Whether nobody waits for an intent any more that somebody deleted: its worker has no link of it, or its time is over.
+pub(super) fn is_released(standing: &IntentView) -> bool {
+    standing.deleting.is_some_and(|age| is_torn_down(standing) || age >= TEARDOWN_DEADLINE)
 }
 
 /// Gateways without a part whose teardown is confirmed, whose Gateway is gone, or whose time is over.

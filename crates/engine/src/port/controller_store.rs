@@ -1,6 +1,10 @@
 //! The controller's side of the control store. It refuses writes without a precondition.
 
-use std::{collections::BTreeMap, future::Future};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    future::Future,
+    time::Duration,
+};
 
 use crate::{
     Gateway, GatewayName, Intent, Meta, NetworkName, NetworkSpec, NetworkStatus, Unreadable, WorkerStatus,
@@ -37,12 +41,14 @@ pub struct NetworkView {
 pub struct IntentView {
     /// Identity and versions.
     pub meta: Meta,
-    /// The content.
+    /// The content; of one that is being deleted what its worker is told: a teardown.
     pub intent: Intent,
     /// What the worker says.
     pub status: WorkerStatus,
     /// Whether a controller of ours wrote it; others' intents are left alone.
     pub managed: bool,
+    /// How long ago somebody deleted it, where it stays until its worker has no link of it any more.
+    pub deleting: Option<Duration>,
 }
 
 /// Reads and writes of the controller.
@@ -74,13 +80,24 @@ pub trait ControllerStore: Send + Sync {
         expected: Option<&Meta>,
     ) -> impl Future<Output = Result<Written, Self::Error>> + Send;
 
-    /// Deletes an intent that still has `expected`'s UID. A missing one is no error.
+    /// Deletes an intent that still has `expected`'s UID, and lets go of it. A missing one is no error.
     fn delete_intent(
         &self,
         network: &NetworkName,
         gateway: &GatewayName,
         expected: &Meta,
     ) -> impl Future<Output = Result<Written, Self::Error>> + Send;
+
+    /// Lets a gateway's worker read and answer its intents of these networks, besides those that it could read before.
+    /// A store that has no rights to give does nothing.
+    fn grant(
+        &self,
+        gateway: &GatewayName,
+        networks: &BTreeSet<NetworkName>,
+    ) -> impl Future<Output = Result<Written, Self::Error>> + Send {
+        let _ = (gateway, networks);
+        std::future::ready(Ok(Written::Same))
+    }
 
     /// Writes the controller's part of a gateway's status: its networks.
     fn write_gateway_networks(

@@ -121,6 +121,52 @@ fn v11_a_deleted_network_is_torn_down_and_forgotten() {
     assert_eq!(controller::plan(&store.0, &Now::default()).networks.len(), 0);
 }
 
+/// What a store shows of an intent that somebody deletes.
+fn delete(store: &mut Store, gateway: &str, age: u64) {
+    let view = store.0.intents.get_mut(&(net(), name(gateway))).unwrap();
+    view.intent = view.intent.teardown();
+    view.deleting = Some(std::time::Duration::from_secs(age));
+}
+
+#[test]
+fn w6_a_deleted_intent_ends_when_its_worker_has_no_link_of_it_and_comes_back_if_it_is_wanted() {
+    for declared in ["mesh", "ring"] {
+        let mut store = Store::new(&["a", "b"], spec("mesh", &[], &["a", "b"]));
+        store.pass();
+        store.declare(spec(declared, &[], &["a", "b"]));
+        delete(&mut store, "b", 5);
+        let plan = store.plan();
+        assert_eq!((plan.intents.len(), plan.deletes.len()), (0, 0), "{declared}: it is not written over");
+        if declared == "mesh" {
+            has(&plan.report.waits.concat(), &["net.b was deleted by somebody", "b to tear down"]);
+        }
+        let view = store.0.intents.get_mut(&(net(), name("b"))).unwrap();
+        view.status.observed_generation = view.meta.generation;
+        store.pass();
+        assert!(!store.0.intents.contains_key(&(net(), name("b"))), "{declared}: its links are gone");
+        store.pass();
+        let came_back = store.0.intents.contains_key(&(net(), name("b")));
+        assert_eq!(came_back, declared == "mesh");
+    }
+}
+
+#[test]
+fn w7_a_deletion_ends_also_if_the_worker_never_answers() {
+    let mut store = Store::new(&["a", "b"], spec("mesh", &[], &["a", "b"]));
+    store.pass();
+    let ends = |store: &mut Store, age| {
+        delete(store, "b", age);
+        !store.plan().deletes.is_empty()
+    };
+    assert!(!ends(&mut store, 599));
+    assert!(ends(&mut store, 600));
+    delete(&mut store, "b", 0);
+    store.0.networks.clear();
+    store.0.gateways.remove(&name("b"));
+    store.pass_without_network();
+    assert!(!store.0.intents.contains_key(&(net(), name("b"))), "its gateway is gone");
+}
+
 #[test]
 fn v15_one_broken_network_does_not_hold_up_another() {
     let mut store = Store::new(&["a", "b"], spec("mesh", &[], &["a", "b"]));

@@ -121,7 +121,13 @@ fn somebody_elses_intent_is_left_alone() {
     let mut store = Store::new(&["a", "b"], spec("mesh", &[], &["a", "b"]));
     let meta = Meta { uid: Uid("x".to_owned()), generation: 7, resource_version: String::new() };
     let intent = Intent::bare(net(), name("a"), None);
-    let view = IntentView { meta, intent: intent.clone(), status: Default::default(), managed: false };
+    let view = IntentView {
+        meta,
+        intent: intent.clone(),
+        status: Default::default(),
+        managed: false,
+        deleting: None,
+    };
     store.0.intents.insert((net(), name("a")), view);
     let waits = store.pass();
     assert_eq!(store.intent("a"), &intent);

@@ -85,9 +85,10 @@ impl Store {
             let meta = Meta { uid: Uid("i".to_owned()), generation, resource_version: String::new() };
             let key = (net(), write.intent.gateway.clone());
             let status = self.0.intents.get(&key).map(|view| view.status.clone()).unwrap_or_default();
-            self.0
-                .intents
-                .insert(key, IntentView { meta, intent: write.intent.clone(), status, managed: true });
+            self.0.intents.insert(
+                key,
+                IntentView { meta, intent: write.intent.clone(), status, managed: true, deleting: None },
+            );
         }
         for delete in &plan.deletes {
             self.0.intents.remove(&(net(), delete.gateway.clone()));

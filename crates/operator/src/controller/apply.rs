@@ -1,15 +1,18 @@
-//! Verb 4, apply: statuses first, then addresses, then intents, each under its precondition. It refuses to publish an
+//! Verb 4, apply: statuses first, then rights, addresses and intents, each under its precondition. It refuses to publish an
 //! intent of a phase that is not recorded, or over a change that it has not seen.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    future::Future,
     net::IpAddr,
+    sync::{Mutex, MutexGuard, PoisonError},
 };
 
+use futures::{StreamExt as _, stream};
 use spanwire_engine::{
     Change, GatewayName, Meta, NetworkName,
     controller::{IntentDelete, IntentWrite, Plan as NetworkPlan, Plans, Report},
-    port::{ControlView, ControllerStore},
+    port::{ControlView, ControllerStore, Written},
 };
 
 use super::{STORE_LIMIT, plan::Plan, validate::Validated};
@@ -20,6 +23,8 @@ use crate::{
 
 /// How often a write of an intent is tried when only its status moved under it.
 const TRIES: u32 = 4;
+/// How many writes are under way at once.
+const TOGETHER: usize = 8;
 
 /// What came of a plan.
 #[derive(Debug)]
@@ -32,105 +37,145 @@ pub struct Applied {
     pub faults: Vec<Noted>,
 }
 
-/// Writes what was planned. A network whose write fails ends there; the others go on.
+/// Writes what was planned. A network whose write fails ends there; the others go on. Writes that do not depend on one
+/// another are under way together.
 pub async fn apply<S: ControllerStore>(store: &S, plan: Plan) -> Applied {
     let Plan { validated: Validated { fetched, faults }, plans: Plans { networks, gateways } } = plan;
-    let mut writer = Writer { store, ledger: Ledger::default(), faults, ended: BTreeSet::new() };
+    let writer = Writer { store, ended: Mutex::default() };
+    let mut done = Done { ledger: Ledger::default(), faults };
     for (name, plan) in &networks {
-        writer.status(name, plan).await;
+        done.take(writer.status(name, plan).await);
     }
-    for (gateway, entries) in &gateways {
-        writer.addresses(gateway, entries).await;
-    }
+    let rights = fetched.view.gateways.iter().map(|(gateway, standing)| {
+        let entries = gateways.get(gateway).unwrap_or(&standing.networks);
+        writer.rights(gateway, entries)
+    });
+    done.take_all(rights).await;
+    done.take_all(gateways.iter().map(|(gateway, entries)| writer.addresses(gateway, entries))).await;
     for (name, plan) in &networks {
         let planned = plan.status.as_ref().map(|(status, _)| status.change.as_ref());
         let stood = || fetched.view.networks.get(name).and_then(|network| network.status.change.as_ref());
-        writer.intents(name, plan, planned.unwrap_or_else(stood)).await;
+        let change = planned.unwrap_or_else(stood);
+        done.take_all(plan.intents.iter().map(|write| writer.intent(name, write, change))).await;
+        done.take_all(plan.deletes.iter().map(|delete| writer.delete(delete))).await;
     }
-    let Writer { store: _, ledger, faults, ended: _ } = writer;
+    let Done { ledger, faults } = done;
     let reports = networks.into_iter().map(|(name, plan)| (name, plan.report)).collect();
     Applied { reports, ledger, faults }
 }
 
-struct Writer<'a, S> {
-    store: &'a S,
+/// What came of one write; `None`: it was not tried, because one before it failed.
+type Tried = Option<Result<(Target, Written, String), Noted>>;
+
+/// What came of all writes so far.
+struct Done {
     ledger: Ledger,
     faults: Vec<Noted>,
-    /// Networks of which nothing more is written in this pass.
-    ended: BTreeSet<NetworkName>,
+}
+
+impl Done {
+    fn take(&mut self, tried: Tried) {
+        match tried {
+            Some(Ok((target, written, what))) => self.ledger.note(target, written, || what),
+            Some(Err(fault)) => self.faults.push(fault),
+            None => {}
+        }
+    }
+
+    async fn take_all(&mut self, writes: impl Iterator<Item = impl Future<Output = Tried>>) {
+        let mut tried = stream::iter(writes).buffered(TOGETHER);
+        while let Some(one) = tried.next().await {
+            self.take(one);
+        }
+    }
+}
+
+struct Writer<'a, S> {
+    store: &'a S,
+    /// What nothing more is written of in this pass.
+    ended: Mutex<Ended>,
+}
+
+#[derive(Default)]
+struct Ended {
+    networks: BTreeSet<NetworkName>,
+    /// A store that gives no rights to one gateway gives none to the others.
+    rights: bool,
 }
 
 impl<S: ControllerStore> Writer<'_, S> {
-    fn end(&mut self, network: &NetworkName, fault: Noted) {
-        self.ended.insert(network.clone());
-        self.faults.push(fault);
+    fn ended(&self) -> MutexGuard<'_, Ended> {
+        self.ended.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn status(&mut self, network: &NetworkName, plan: &NetworkPlan) {
-        let Some((status, expected)) = &plan.status else { return };
+    async fn status(&self, network: &NetworkName, plan: &NetworkPlan) -> Tried {
+        let (status, expected) = plan.status.as_ref()?;
         let what = format!("cannot write the status of network {network}");
         let call = self.store.write_network_status(network, status, expected);
-        match limited(&what, STORE_LIMIT, call).await {
-            Ok(written) => {
-                self.ledger.note(Target::Status, written, || format!("status of network {network}"))
-            }
-            Err(fault) => self.end(network, fault),
+        let tried = limited(&what, STORE_LIMIT, call).await;
+        if tried.is_err() {
+            self.ended().networks.insert(network.clone());
         }
+        Some(tried.map(|written| (Target::Status, written, format!("status of network {network}"))))
+    }
+
+    /// A worker may read its intents before it learns their names.
+    async fn rights(&self, gateway: &GatewayName, entries: &BTreeMap<NetworkName, Option<IpAddr>>) -> Tried {
+        if self.ended().rights {
+            return None;
+        }
+        let networks = entries.keys().cloned().collect();
+        let what = format!("cannot let the worker of {gateway} read its intents");
+        let tried = limited(&what, STORE_LIMIT, self.store.grant(gateway, &networks)).await;
+        self.ended().rights |= tried.is_err();
+        Some(tried.map(|written| (Target::Rights, written, format!("rights of the worker of {gateway}"))))
     }
 
     /// An address is published only once the status that reserves it stands.
-    async fn addresses(&mut self, gateway: &GatewayName, entries: &BTreeMap<NetworkName, Option<IpAddr>>) {
-        if entries.keys().any(|network| self.ended.contains(network)) {
-            return;
+    async fn addresses(
+        &self,
+        gateway: &GatewayName,
+        entries: &BTreeMap<NetworkName, Option<IpAddr>>,
+    ) -> Tried {
+        if entries.keys().any(|network| self.ended().networks.contains(network)) {
+            return None;
         }
         let what = format!("cannot write the networks of gateway {gateway}");
         let call = self.store.write_gateway_networks(gateway, entries);
-        match limited(&what, STORE_LIMIT, call).await {
-            Ok(written) => {
-                self.ledger.note(Target::Status, written, || format!("networks of gateway {gateway}"))
-            }
-            Err(fault) => self.faults.push(fault),
-        }
+        let tried = limited(&what, STORE_LIMIT, call).await;
+        Some(tried.map(|written| (Target::Status, written, format!("networks of gateway {gateway}"))))
     }
 
-    async fn intents(&mut self, network: &NetworkName, plan: &NetworkPlan, change: Option<&Change>) {
-        let NetworkPlan { status: _, intents, deletes, report: _ } = plan;
-        for write in intents {
-            if self.ended.contains(network) {
-                return;
-            }
-            if let Err(fault) = self.intent(write, change).await {
-                self.end(network, fault);
-            }
+    async fn intent(&self, network: &NetworkName, write: &IntentWrite, change: Option<&Change>) -> Tried {
+        if self.ended().networks.contains(network) {
+            return None;
         }
-        for delete in deletes {
-            if !self.ended.contains(network) {
-                self.delete(delete).await;
-            }
+        let tried = self.write(write, change).await;
+        if tried.is_err() {
+            self.ended().networks.insert(network.clone());
         }
+        Some(tried.map(|written| (Target::Intent, written, format!("intent {}", write.intent.object_name()))))
     }
 
     /// Writes an intent. If something moved under it, looks again: only where the change is still the one planned from
     /// and the spec untouched (a worker wrote its status) is it tried again.
-    async fn intent(&mut self, write: &IntentWrite, change: Option<&Change>) -> Result<(), Noted> {
+    async fn write(&self, write: &IntentWrite, change: Option<&Change>) -> Result<Written, Noted> {
         let IntentWrite { intent, expected } = write;
         let what = format!("cannot write the intent {}", intent.object_name());
         let mut standing = expected.clone();
-        for attempt in 1.. {
+        let mut attempt = 1;
+        loop {
             let call = self.store.write_intent(intent, standing.as_ref());
-            match limited(&what, STORE_LIMIT, call).await {
-                Ok(written) => {
-                    self.ledger.note(Target::Intent, written, || format!("intent {}", intent.object_name()));
-                    return Ok(());
-                }
-                Err(fault) if attempt >= TRIES || fault.late => return Err(fault),
-                Err(fault) => match self.unmoved(write, change).await {
-                    Some(meta) if meta != standing => standing = meta,
-                    Some(_) | None => return Err(fault),
-                },
+            let fault = match limited(&what, STORE_LIMIT, call).await {
+                Err(fault) if attempt < TRIES && !fault.late => fault,
+                tried => return tried,
+            };
+            match self.unmoved(write, change).await {
+                Some(meta) if meta != standing => standing = meta,
+                Some(_) | None => return Err(fault),
             }
+            attempt += 1;
         }
-        Ok(())
     }
 
     /// The version that stands now, if the plan still holds for it; `None`: it does not, or can't be told.
@@ -139,17 +184,17 @@ impl<S: ControllerStore> Writer<'_, S> {
         unmoved_in(&view, write, change)
     }
 
-    async fn delete(&mut self, delete: &IntentDelete) {
+    async fn delete(&self, delete: &IntentDelete) -> Tried {
         let IntentDelete { network, gateway, expected } = delete;
+        if self.ended().networks.contains(network) {
+            return None;
+        }
         let what = format!("cannot delete the intent {network}.{gateway}");
         let call = self.store.delete_intent(network, gateway, expected);
-        match limited(&what, STORE_LIMIT, call).await {
-            Ok(written) => {
-                self.ledger
-                    .note(Target::Intent, written, || format!("deletion of intent {network}.{gateway}"));
-            }
-            Err(fault) => self.faults.push(fault),
-        }
+        let tried = limited(&what, STORE_LIMIT, call).await;
+        Some(
+            tried.map(|written| (Target::Intent, written, format!("deletion of intent {network}.{gateway}"))),
+        )
     }
 }
 

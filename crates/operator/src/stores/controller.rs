@@ -1,6 +1,9 @@
 //! The controller's side of whichever store was opened.
 
-use std::{collections::BTreeMap, net::IpAddr};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::IpAddr,
+};
 
 use spanwire_engine::{
     GatewayName, Intent, Meta, NetworkName, NetworkStatus,
@@ -81,6 +84,13 @@ impl ControllerStore for ControllerPlace {
         Ok(match self {
             Self::Dir(store) => store.delete_intent(network, gateway, expected).await?,
             Self::Cluster(store) => store.delete_intent(network, gateway, expected).await?,
+        })
+    }
+
+    async fn grant(&self, gateway: &GatewayName, networks: &BTreeSet<NetworkName>) -> Result<Written, Error> {
+        Ok(match self {
+            Self::Dir(store) => store.grant(gateway, networks).await?,
+            Self::Cluster(store) => store.grant(gateway, networks).await?,
         })
     }
 

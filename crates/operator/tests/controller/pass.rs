@@ -162,6 +162,7 @@ async fn v15_one_network_that_conflicts_does_not_hold_up_the_other() {
                 intent,
                 status: spanwire_engine::WorkerStatus::default(),
                 managed: false,
+                deleting: None,
             };
             view.intents.insert((name("demo"), "hub-a".parse().unwrap()), standing);
         }));

@@ -105,6 +105,7 @@ impl ControllerStore for ControlTwin {
                     intent: intent.clone(),
                     status: WorkerStatus::default(),
                     managed: true,
+                    deleting: None,
                 };
                 state.view.intents.insert(key, view);
             }

@@ -97,7 +97,8 @@ impl Fleet {
     /// `controller --once`.
     pub(crate) fn controller(&self) -> Run {
         let control = format!("dir:{}", self.control().display());
-        run(None, &self.folder.path().join("controller"), &["controller", "--once", "--control", &control])
+        let arguments = ["controller", "--once", "--control", &control];
+        run(None, &self.folder.path().join("controller"), &arguments, &[])
     }
 
     /// A controller that goes on.
@@ -110,7 +111,7 @@ impl Fleet {
         let control = format!("dir:{}", self.control().display());
         let arguments =
             ["controller", "--control", &control].into_iter().chain(more.iter().copied()).map(Into::into);
-        start(None, &self.folder.path().join("controller.log"), arguments.collect())
+        start(None, &self.folder.path().join("controller.log"), arguments.collect(), &[])
     }
 
     /// Runs everything once, over and over, until nothing is left to do anywhere.
@@ -142,7 +143,7 @@ impl Member {
     fn new(host: Host, folder: PathBuf, control: PathBuf, inside: IpAddr) -> Self {
         fs::create_dir_all(&folder).unwrap();
         let arguments = ["dataplane".into(), "--socket".into(), folder.join("dataplane.sock").into()];
-        let dataplane = start(Some(&host), &folder.join("dataplane.log"), arguments.into());
+        let dataplane = start(Some(&host), &folder.join("dataplane.log"), arguments.into(), &[]);
         Self { host, folder, control, inside, dataplane }
     }
 
@@ -163,7 +164,7 @@ impl Member {
     pub(crate) fn worker(&self, more: &[&str]) -> Run {
         let arguments = self.arguments(more);
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-        run(Some(&self.host), &self.folder.join("worker"), &arguments)
+        run(Some(&self.host), &self.folder.join("worker"), &arguments, &[])
     }
 
     /// `worker --once`.
@@ -179,7 +180,7 @@ impl Member {
     /// A worker that goes on, with more arguments.
     pub(crate) fn start_with(&self, more: &[&str]) -> Process {
         let arguments = self.arguments(more).into_iter().map(Into::into).collect();
-        start(Some(&self.host), &self.folder.join("running.log"), arguments)
+        start(Some(&self.host), &self.folder.join("running.log"), arguments, &[])
     }
 
     /// What there is to see here when something is not as it should be.
@@ -227,12 +228,20 @@ impl Member {
     }
 }
 
-fn start(host: Option<&Host>, log: &Path, arguments: Vec<std::ffi::OsString>) -> Process {
+/// What a process is told by its environment.
+pub(crate) type Variables<'a> = &'a [(String, String)];
+
+pub(crate) fn start(
+    host: Option<&Host>,
+    log: &Path,
+    arguments: Vec<std::ffi::OsString>,
+    variables: Variables<'_>,
+) -> Process {
     Process::start(Program {
         name: format!("{:?} of {:?}", arguments.first(), host.map(Host::name)),
         path: SPANWIRE.into(),
         arguments,
-        variables: Vec::new(),
+        variables: variables.to_vec(),
         host: host.cloned(),
         log: log.to_owned(),
     })
@@ -240,7 +249,21 @@ fn start(host: Option<&Host>, log: &Path, arguments: Vec<std::ffi::OsString>) ->
 }
 
 /// Runs the program to its end; standard output is read as JSON where it is.
-pub(crate) fn run(host: Option<&Host>, files: &Path, arguments: &[&str]) -> Run {
+pub(crate) fn run(host: Option<&Host>, files: &Path, arguments: &[&str], variables: Variables<'_>) -> Run {
+    let mut process = begin(host, files, arguments, variables);
+    let status = process.wait(LIMIT).unwrap().expect("it ends");
+    let verdict = serde_json::from_slice(&fs::read(files.with_extension("out")).unwrap()).unwrap_or_default();
+    let log = fs::read_to_string(files.with_extension("err")).unwrap();
+    Run { code: status.code().unwrap_or(-1), verdict, log }
+}
+
+/// Starts the program with its standard output in a file.
+pub(crate) fn begin(
+    host: Option<&Host>,
+    files: &Path,
+    arguments: &[&str],
+    variables: Variables<'_>,
+) -> Process {
     let out = files.with_extension("out");
     let script = "out=$1; shift; exec \"$@\" >\"$out\"";
     let mut all: Vec<std::ffi::OsString> = vec!["-c".into(), script.into(), "sh".into(), out.clone().into()];
@@ -252,14 +275,11 @@ pub(crate) fn run(host: Option<&Host>, files: &Path, arguments: &[&str]) -> Run 
         name: arguments.join(" "),
         path: "/bin/sh".into(),
         arguments: all,
-        variables: Vec::new(),
+        variables: variables.to_vec(),
         host: host.cloned(),
-        log: log.clone(),
+        log,
     };
-    let mut process = Process::start(program).unwrap();
-    let status = process.wait(LIMIT).unwrap().expect("it ends");
-    let verdict = serde_json::from_slice(&fs::read(out).unwrap()).unwrap_or_default();
-    Run { code: status.code().unwrap_or(-1), verdict, log: fs::read_to_string(log).unwrap() }
+    Process::start(program).unwrap()
 }
 
 /// Looks again and again until `holds`.

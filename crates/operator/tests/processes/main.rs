@@ -3,10 +3,12 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod acceptance;
 mod faults;
 mod fleet;
 mod life;
 mod names;
 mod once;
 mod scale;
+mod site;
 mod start_up;

@@ -25,7 +25,7 @@ fn what_is_missing_is_named_with_the_next_step() {
     ];
     for (first, second, words) in cases {
         let arguments: Vec<&str> = first.iter().chain(second).copied().collect();
-        let run = run(None, &folder.path().join("run"), &arguments);
+        let run = run(None, &folder.path().join("run"), &arguments, &[]);
         assert_ne!(run.code, 0, "{arguments:?}");
         for word in words {
             assert!(run.log.contains(word), "{arguments:?}: {}", run.log);
@@ -44,7 +44,7 @@ fn v14_a_key_file_that_is_no_key_is_left_alone_and_named() {
     fs::write(&key, "broken\n").unwrap();
     let (control, local) = (format!("dir:{}", control.display()), format!("dir:{}", local.display()));
     let arguments = ["worker", "--once", "--gateway", "a", "--control", &control, "--local", &local];
-    let run = run(None, &folder.path().join("run"), &arguments);
+    let run = run(None, &folder.path().join("run"), &arguments, &[]);
     assert_eq!(run.code, 1, "{run:#?}");
     assert!(
         run.log.contains("holds no WireGuard private key") && run.log.contains("private.key"),

@@ -1,7 +1,11 @@
 //! The controller's side of an API server. It refuses to write intents and statuses that somebody else changed after
 //! they were read.
 
-use std::{collections::BTreeMap, net::IpAddr, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::IpAddr,
+    sync::Arc,
+};
 
 use spanwire_api::{GatewayNetworkSpec, GatewaySpec, Kind, Metadata, Object, WorkerSliceConfigSpec};
 use spanwire_engine::{
@@ -13,12 +17,13 @@ use tokio::sync::watch;
 use super::{
     Connection, Error, News,
     apply::{Kept, Manager, check_uid, conflict, of_uid},
+    rights::Rights,
     view,
 };
 use crate::{
     Conflict,
     convert::{gateway, intent, network},
-    managed::{is_managed, mark_managed},
+    managed::{hold, is_held, is_managed, mark_managed},
 };
 
 /// The controller's handle on a namespace. Clones share what was read.
@@ -29,6 +34,7 @@ struct Inner {
     gateways: Kept<GatewaySpec>,
     networks: Kept<GatewayNetworkSpec>,
     intents: Kept<WorkerSliceConfigSpec>,
+    rights: Rights,
     news: watch::Sender<()>,
 }
 
@@ -40,6 +46,7 @@ impl Controller {
             gateways: Kept::follow(connection, None, Manager::Controller, &news),
             networks: Kept::follow(connection, None, Manager::Controller, &news),
             intents: Kept::follow(connection, None, Manager::Controller, &news),
+            rights: Rights::follow(connection),
             news,
         }))
     }
@@ -54,18 +61,13 @@ impl ControllerStore for Controller {
     type Error = Error;
 
     async fn read(&self) -> Result<ControlView, Error> {
-        let Inner { gateways, networks, intents, news: _ } = &*self.0;
+        let Inner { gateways, networks, intents, rights: _, news: _ } = &*self.0;
         tokio::join!(gateways.mirror.first(), networks.mirror.first(), intents.mirror.first());
-        let mut view = ControlView::default();
-        let unreadable = &mut view.unreadable;
-        let found = gateways.mirror.objects()?;
-        view.gateways.extend(view::gather(&found, view::label, view::gateway_of, unreadable));
-        let found = networks.mirror.objects()?;
-        view.networks.extend(view::gather(&found, view::label, view::network_of, unreadable));
-        let found = intents.mirror.objects()?;
-        view.intents.extend(view::gather(&found, intent_names, view::intent_view, unreadable));
-        unreadable.sort();
-        Ok(view)
+        Ok(view::control_view(
+            &gateways.mirror.objects()?,
+            &networks.mirror.objects()?,
+            &intents.mirror.objects()?,
+        ))
     }
 
     async fn write_network_status(
@@ -97,7 +99,7 @@ impl ControllerStore for Controller {
             (Some(known), Some(expected)) => {
                 check_ours(&known)?;
                 check_version(&known, expected)?;
-                if known.spec.as_ref() == Some(&stated) {
+                if known.spec.as_ref() == Some(&stated) && is_held(&known.metadata) {
                     return Ok(Written::Same);
                 }
                 of_version(&name, expected)
@@ -105,6 +107,7 @@ impl ControllerStore for Controller {
         };
         let mut object = Object::new(metadata);
         mark_managed(&mut object.metadata);
+        hold(&mut object.metadata);
         object.spec = Some(stated);
         // One that appeared meanwhile is not taken over: its fields belong to somebody else.
         kept.apply_spec(&object, expected.is_some()).await?;
@@ -121,7 +124,23 @@ impl ControllerStore for Controller {
         let Some(known) = kept.good(&name)? else { return Ok(Written::Same) };
         check_ours(&known)?;
         check_uid(&known, expected)?;
+        let is_deleted = known.metadata.deletion_timestamp.is_some();
+        if is_held(&known.metadata) {
+            let mut object = Object::new(of_uid(&name, &expected.uid.0));
+            mark_managed(&mut object.metadata);
+            object.spec.clone_from(&known.spec);
+            kept.apply_spec(&object, true).await?;
+        }
+        if is_deleted {
+            // It went with the last hold on it.
+            kept.mirror.forget(&name, Some(&expected.uid.0));
+            return Ok(Written::Changed);
+        }
         kept.delete(&name, &expected.uid.0).await
+    }
+
+    async fn grant(&self, gateway: &GatewayName, networks: &BTreeSet<NetworkName>) -> Result<Written, Error> {
+        self.0.rights.grant(gateway, networks).await
     }
 
     async fn write_gateway_networks(
@@ -162,10 +181,4 @@ fn check_ours(known: &Object<WorkerSliceConfigSpec>) -> Result<(), Error> {
     } else {
         Err(Error::NotManaged { name: known.metadata.name.clone() })
     }
-}
-
-fn intent_names(name: &str) -> Result<(NetworkName, GatewayName), String> {
-    let (network, gateway) =
-        name.split_once('.').ok_or_else(|| format!("{name:?} is not <network>.<gateway>"))?;
-    Ok((view::label(network)?, view::label(gateway)?))
 }

@@ -36,6 +36,14 @@ pub enum Error {
         /// Why; its words are in the message.
         cause: Arc<watcher::Error>,
     },
+    /// A list failed.
+    #[error("failed to list the {kind}: {}", words(&**cause))]
+    List {
+        /// Kind in the plural.
+        kind: &'static str,
+        /// Why; its words are in the message.
+        cause: Arc<kube::Error>,
+    },
     /// A call failed.
     #[error("failed to {verb} {kind} {name}: {}", words(&**cause))]
     Call {
@@ -173,7 +181,7 @@ impl Fault for Error {
                 | watcher::Error::WatchFailed(error) => class_of(error),
                 watcher::Error::WatchError(_) | watcher::Error::NoResourceVersion => Class::Retry,
             },
-            Error::Call { cause, .. } => class_of(cause),
+            Error::List { kind: _, cause } | Error::Call { cause, .. } => class_of(cause),
             Error::NotFound { .. } => Class::WaitForChange,
         }
     }

@@ -51,7 +51,7 @@ impl<S: Kind> Clone for Held<S> {
 }
 
 impl<S: Kind> Held<S> {
-    fn parse(mut object: DynamicObject) -> (String, Self) {
+    pub(super) fn parse(mut object: DynamicObject) -> (String, Self) {
         object.metadata.managed_fields = None;
         let name = object.metadata.name.clone().unwrap_or_default();
         let version = object.metadata.resource_version.clone().unwrap_or_default();

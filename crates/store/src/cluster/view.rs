@@ -1,9 +1,12 @@
 //! Objects of a mirror as entries of a view. It refuses to drop one that can't be understood: it is listed by name.
 
+use std::time::Duration;
+
+use jiff::Timestamp;
 use spanwire_api::{GatewayNetworkSpec, GatewaySpec, Kind, Metadata, Object, WorkerSliceConfigSpec};
 use spanwire_engine::{
-    Gateway, Intent, Meta, Uid, Unreadable, WorkerStatus,
-    port::{IntentView, NetworkView},
+    Gateway, GatewayName, Intent, Meta, NetworkName, Uid, Unreadable, WorkerStatus,
+    port::{ControlView, IntentView, NetworkView},
 };
 
 use super::mirror::{Held, Objects};
@@ -11,6 +14,27 @@ use crate::{
     convert::{FieldFault, gateway, intent, network, worker_status},
     managed::is_managed,
 };
+
+/// All that a controller reads.
+pub(super) fn control_view(
+    gateways: &Objects<GatewaySpec>,
+    networks: &Objects<GatewayNetworkSpec>,
+    intents: &Objects<WorkerSliceConfigSpec>,
+) -> ControlView {
+    let mut view = ControlView::default();
+    let unreadable = &mut view.unreadable;
+    view.gateways.extend(gather(gateways, label, gateway_of, unreadable));
+    view.networks.extend(gather(networks, label, network_of, unreadable));
+    view.intents.extend(gather(intents, intent_names, intent_view, unreadable));
+    unreadable.sort();
+    view
+}
+
+fn intent_names(name: &str) -> Result<(NetworkName, GatewayName), String> {
+    let (network, gateway) =
+        name.split_once('.').ok_or_else(|| format!("{name:?} is not <network>.<gateway>"))?;
+    Ok((label(network)?, label(gateway)?))
+}
 
 /// UID and versions.
 pub(super) fn meta(metadata: &Metadata) -> Meta {
@@ -67,7 +91,7 @@ pub(super) fn gateway_of(object: &Object<GatewaySpec>) -> Result<Gateway, FieldF
 }
 
 /// A network.
-pub(super) fn network_of(object: &Object<GatewayNetworkSpec>) -> Result<NetworkView, FieldFault> {
+fn network_of(object: &Object<GatewayNetworkSpec>) -> Result<NetworkView, FieldFault> {
     Ok(NetworkView {
         meta: meta(&object.metadata),
         spec: network::spec_to_engine(spec(object)?),
@@ -75,9 +99,17 @@ pub(super) fn network_of(object: &Object<GatewayNetworkSpec>) -> Result<NetworkV
     })
 }
 
-/// An intent.
+/// An intent. One that is being deleted means that its links go, whatever it said before.
 pub(super) fn intent_of(object: &Object<WorkerSliceConfigSpec>) -> Result<Intent, FieldFault> {
-    intent::to_engine("spec", spec(object)?)
+    let intent = intent::to_engine("spec", spec(object)?)?;
+    Ok(if object.metadata.deletion_timestamp.is_some() { intent.teardown() } else { intent })
+}
+
+/// How long ago an object was deleted, by the clocks of the server and of this host; at least zero.
+fn deleting(metadata: &Metadata) -> Option<Duration> {
+    let since = metadata.deletion_timestamp.as_ref()?;
+    let age = since.parse::<Timestamp>().ok().map(|since| Timestamp::now().duration_since(since));
+    Some(age.and_then(|age| Duration::try_from(age).ok()).unwrap_or_default())
 }
 
 /// What a worker said of an intent.
@@ -86,11 +118,12 @@ pub(super) fn said(object: &Object<WorkerSliceConfigSpec>) -> Result<WorkerStatu
 }
 
 /// An intent with what its worker says.
-pub(super) fn intent_view(object: &Object<WorkerSliceConfigSpec>) -> Result<IntentView, FieldFault> {
+fn intent_view(object: &Object<WorkerSliceConfigSpec>) -> Result<IntentView, FieldFault> {
     Ok(IntentView {
         meta: meta(&object.metadata),
         intent: intent_of(object)?,
         status: said(object)?,
         managed: is_managed(&object.metadata),
+        deleting: deleting(&object.metadata),
     })
 }

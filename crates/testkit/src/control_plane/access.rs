@@ -72,15 +72,24 @@ impl Access {
 
     /// The kubeconfig of one user for a server that is reached by `url`.
     pub(super) fn kubeconfig(&self, user: &str, url: &str) -> Result<String, ControlPlaneError> {
-        let (name, token, ca) = (&self.name, self.token(user)?, STANDARD.encode(&self.ca));
+        Ok(self.kubeconfig_of(url, Some((user, &self.token(user)?))))
+    }
+
+    /// The same for somebody with this name and token, or for nobody.
+    pub(super) fn kubeconfig_of(&self, url: &str, user: Option<(&str, &str)>) -> String {
+        let (name, ca) = (&self.name, STANDARD.encode(&self.ca));
+        let (user, login) = match user {
+            Some((user, token)) => (user, format!("token: {token}")),
+            None => ("nobody", "{}".to_owned()),
+        };
         // Several kubeconfigs are joined by name: a user of another cluster is another one.
-        let login = format!("{name}/{user}");
-        Ok(format!(
+        let user = format!("{name}/{user}");
+        format!(
             "apiVersion: v1\nkind: Config\ncurrent-context: {name}\nclusters:\n- name: {name}\n  cluster:\n    \
              server: {url}\n    tls-server-name: 127.0.0.1\n    certificate-authority-data: {ca}\nusers:\n\
-             - name: {login:?}\n  user:\n    token: {token}\ncontexts:\n- name: {name}\n  context:\n    \
-             cluster: {name}\n    user: {login:?}\n"
-        ))
+             - name: {user:?}\n  user:\n    {login}\ncontexts:\n- name: {name}\n  context:\n    \
+             cluster: {name}\n    user: {user:?}\n"
+        )
     }
 
     /// A client; made anew, because it belongs to the runtime in which it is made.

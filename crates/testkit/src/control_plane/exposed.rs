@@ -38,18 +38,7 @@ impl ControlPlane {
     /// # Errors
     /// The address is not the host's.
     pub fn expose(&self, host: &Host, address: SocketAddr) -> Result<Exposed, ControlPlaneError> {
-        let ends = host.tcp_listener(address).map_err(|source| ControlPlaneError::Lab { source })?;
-        let file = |source| ControlPlaneError::File { path: address.to_string().into(), source };
-        let listener = ends.try_clone().map_err(file)?;
-        let address = ends.local_addr().map_err(file)?;
-        let door = Arc::new(Door {
-            open: AtomicBool::new(true),
-            ended: AtomicBool::new(false),
-            connections: Mutex::default(),
-        });
-        let (here, server) = (Arc::clone(&door), SocketAddr::from(([127, 0, 0, 1], self.port())));
-        thread::spawn(move || here.serve(&listener, server));
-        Ok(Exposed { door, address, ends, host: host.clone() })
+        Exposed::new(host, address, SocketAddr::from(([127, 0, 0, 1], self.port())))
     }
 
     /// The kubeconfig of a user for programs that come through a door, as a file.
@@ -69,6 +58,26 @@ impl ControlPlane {
 }
 
 impl Exposed {
+    /// A door in a host to a server of this program.
+    pub(super) fn new(
+        host: &Host,
+        address: SocketAddr,
+        server: SocketAddr,
+    ) -> Result<Self, ControlPlaneError> {
+        let ends = host.tcp_listener(address).map_err(|source| ControlPlaneError::Lab { source })?;
+        let file = |source| ControlPlaneError::File { path: address.to_string().into(), source };
+        let listener = ends.try_clone().map_err(file)?;
+        let address = ends.local_addr().map_err(file)?;
+        let door = Arc::new(Door {
+            open: AtomicBool::new(true),
+            ended: AtomicBool::new(false),
+            connections: Mutex::default(),
+        });
+        let here = Arc::clone(&door);
+        thread::spawn(move || here.serve(&listener, server));
+        Ok(Exposed { door, address, ends, host: host.clone() })
+    }
+
     /// Where it is reached inside the lab.
     pub fn address(&self) -> SocketAddr {
         self.address

@@ -17,6 +17,7 @@ const LOCK: &str = "lock";
 /// Held as long as this program lives.
 static LOCKS: std::sync::Mutex<Vec<Flock<File>>> = std::sync::Mutex::new(Vec::new());
 static SHARED: OnceLock<ControlPlane> = OnceLock::new();
+static SECOND: OnceLock<ControlPlane> = OnceLock::new();
 
 impl ControlPlane {
     /// The one of this program, started by the first who asks. Tests that share it keep to namespaces of their own.
@@ -24,16 +25,32 @@ impl ControlPlane {
     ///
     /// # Panics
     /// It could not be started; or the programs are not there and the variable `CI` is set.
-    #[allow(clippy::panic, reason = "it fails the test that asks")]
     pub fn shared() -> Option<&'static Self> {
+        Self::in_place(&SHARED, "shared")
+    }
+
+    /// The one of this program, and a second one for tests that are about two clusters. `None` and panics: as in
+    /// [`ControlPlane::shared`].
+    ///
+    /// # Panics
+    /// As in [`ControlPlane::shared`].
+    pub fn shared_pair() -> Option<[&'static Self; 2]> {
+        std::thread::scope(|scope| {
+            let second = scope.spawn(|| Self::in_place(&SECOND, "second"));
+            Some([Self::shared()?, second.join().ok()??])
+        })
+    }
+
+    #[allow(clippy::panic, reason = "it fails the test that asks")]
+    fn in_place(place: &'static OnceLock<Self>, name: &str) -> Option<&'static Self> {
         if let Some(why) = assets::why_not() {
             eprintln!("skipped: {why}");
             return None;
         }
-        Some(SHARED.get_or_init(|| {
-            let plane = Self::start(Options::named("shared"));
+        Some(place.get_or_init(|| {
+            let plane = Self::start(Options::named(name));
             let plane = plane.unwrap_or_else(|error| panic!("no control plane: {}", chain(&error)));
-            // SAFETY: the function is a plain one that ends two processes and deletes a folder.
+            // SAFETY: the function is a plain one that ends processes and deletes folders.
             unsafe { libc::atexit(end_shared) };
             plane
         }))
@@ -57,7 +74,7 @@ impl ControlPlane {
 
 /// Nothing drops a static.
 extern "C" fn end_shared() {
-    if let Some(plane) = SHARED.get() {
+    for plane in [&SHARED, &SECOND].into_iter().filter_map(OnceLock::get) {
         plane.running().kill();
         // A folder that stays is found by the next program.
         let _ = fs::remove_dir_all(plane.folder());

@@ -113,7 +113,7 @@ impl<'a> Controller<'a> {
             let meta =
                 Meta { uid: Uid(format!("intent-{index}")), generation, resource_version: String::new() };
             let status = (*hosts.reports.get(world.reports[index])).clone();
-            let mut view = IntentView { meta, intent, status, managed: true };
+            let mut view = IntentView { meta, intent, status, managed: true, deleting: None };
             if let (Some(rule), Some(phase)) = (self.setup.without, phase) {
                 view.status = rules::lie(rule, phase, &view);
             }

@@ -63,7 +63,7 @@ impl World {
             standing.intent = intent;
         } else {
             let meta = Meta { uid: self.uid(), generation: 1, resource_version: String::new() };
-            let view = IntentView { meta, intent, status: WorkerStatus::default(), managed };
+            let view = IntentView { meta, intent, status: WorkerStatus::default(), managed, deleting: None };
             self.view.intents.insert(key, view);
         }
         self.writes += 1;

@@ -213,7 +213,13 @@ pub(super) fn intent_view(
     let mut meta = identity.map(|identity| record.meta(&identity)).unwrap_or_default();
     meta.resource_version = record.resource_version();
     let status = join::worker_status(record, parts.worker, &meta.uid)?;
-    Ok(IntentView { meta, intent, status, managed: is_managed(&parts.object.object.metadata) })
+    Ok(IntentView {
+        meta,
+        intent,
+        status,
+        managed: is_managed(&parts.object.object.metadata),
+        deleting: None,
+    })
 }
 
 /// Files a joined object or its fault.
