@@ -31,8 +31,12 @@ use servers::Servers;
 
 /// The network of every scenario.
 pub const NETWORK: &str = "demo";
-/// Its members, in order.
-pub const MEMBERS: [&str; 4] = ["hub-a", "hub-b", "spoke-1", "spoke-2"];
+/// Its members, in order: two hubs, the others are spokes.
+fn names(members: u8) -> Vec<String> {
+    let spokes = (1..).map(|number| format!("spoke-{number}"));
+    ["hub-a", "hub-b"].map(str::to_owned).into_iter().chain(spokes).take(members.into()).collect()
+}
+
 /// How long the first links may take.
 const READY_LIMIT: Duration = Duration::from_secs(60);
 
@@ -59,8 +63,8 @@ impl Fleet {
         let mut lab = Lab::new().context("making network namespaces")?;
         let declared = Declared::new(setup);
         let mut members = Vec::new();
-        for (number, name) in (1..).zip(MEMBERS) {
-            members.push(Member::new(&mut lab, name, number, directory.path(), setup.firewall)?);
+        for (number, name) in (1..).zip(names(setup.members)) {
+            members.push(Member::new(&mut lab, &name, number, directory.path(), setup.firewall)?);
         }
         let files = directory.path().join("control");
         let control = match setup.provider {
@@ -68,7 +72,7 @@ impl Fleet {
             Provider::Local => {
                 let mut servers = Servers::start(&members)?;
                 if setup.scenario == Scenario::Emptied {
-                    servers.remember_empty()?;
+                    servers.remember_empty(&members)?;
                 }
                 Control::Servers(Box::new(servers))
             }
@@ -84,7 +88,8 @@ impl Fleet {
             None => Some(start_controller(&binary, &control, directory.path())?),
         };
         say.line(format!(
-            "Started 4 hosts with a worker and a dataplane each, and one controller ({})",
+            "Started {} hosts with a worker and a dataplane each, and one controller ({})",
+            setup.members,
             directory.path().display()
         ));
         Ok(Self { controller, _hasty: hasty, members, declared, control, directory, _lab: lab })

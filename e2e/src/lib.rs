@@ -15,6 +15,7 @@ mod hasty;
 pub mod interrupt;
 pub mod measure;
 pub mod outcome;
+pub mod publish;
 pub mod say;
 pub mod scenario;
 pub mod setup;

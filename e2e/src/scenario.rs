@@ -11,6 +11,7 @@ mod mesh_to_hub;
 mod phases;
 mod show;
 mod trials;
+mod writes;
 
 use anyhow::Result;
 
@@ -43,6 +44,9 @@ pub fn run(setup: &Setup, say: Say) -> Result<(Fleet, Outcome), Failed> {
 fn play(setup: &Setup, fleet: &mut Fleet, say: Say) -> Result<Outcome> {
     let status = fleet.wait_until_ready()?;
     show::topology(fleet, &status, say);
+    if setup.scenario == Scenario::Writes {
+        return writes::run(setup, fleet, say);
+    }
     show::links(fleet, say)?;
     let pairs = measure::pairs(fleet, &status)?;
     let expected = judge::expectations(setup, &pairs);
@@ -72,6 +76,7 @@ fn play(setup: &Setup, fleet: &mut Fleet, say: Say) -> Result<Outcome> {
         Scenario::Emptied => control_cluster::emptied(&scene, fleet),
         Scenario::Rest => figures::rest(&scene, fleet),
         Scenario::Latency => figures::latency(&scene, fleet),
+        Scenario::Writes => writes::run(setup, fleet, say),
         Scenario::Restored => control_cluster::restored(&scene, fleet),
     }
 }

@@ -33,12 +33,14 @@ pub enum Scenario {
     Rest,
     /// Fifty hub changes, with the time from each edit to the first device
     Latency,
+    /// A hub change without traffic, with every write of it counted
+    Writes,
 }
 
 impl Scenario {
     /// Whether it is there for its figures, which take some minutes.
     pub fn is_long(self) -> bool {
-        matches!(self, Scenario::Rest | Scenario::Latency)
+        matches!(self, Scenario::Rest | Scenario::Latency | Scenario::Writes)
     }
 
     /// Whether it is about API servers.
@@ -48,7 +50,8 @@ impl Scenario {
             | Scenario::Emptied
             | Scenario::Restored
             | Scenario::Rest
-            | Scenario::Latency => true,
+            | Scenario::Latency
+            | Scenario::Writes => true,
             Scenario::HubChange
             | Scenario::Failover
             | Scenario::Restart
@@ -95,6 +98,7 @@ impl fmt::Display for Scenario {
             Scenario::Restored => "restored",
             Scenario::Rest => "rest",
             Scenario::Latency => "latency",
+            Scenario::Writes => "writes",
         })
     }
 }
@@ -144,6 +148,8 @@ pub struct Setup {
     pub scenario: Scenario,
     /// Whether the API servers of all workers are away from the moment when all links work.
     pub own_clusters_away: bool,
+    /// How many hosts there are: two hubs, the others spokes.
+    pub members: u8,
     /// The shape at the beginning.
     pub topology: Topology,
     /// Whether spokes reach each other.
@@ -174,12 +180,14 @@ impl Setup {
             | Scenario::Emptied
             | Scenario::Restored
             | Scenario::Rest
-            | Scenario::Latency => Topology::HubSpoke,
+            | Scenario::Latency
+            | Scenario::Writes => Topology::HubSpoke,
         };
         Self {
             provider: if scenario.needs_servers() { Provider::Local } else { Provider::Files },
             own_clusters_away: false,
             scenario,
+            members: 4,
             topology,
             transit: Transit::Routed,
             firewall: false,
@@ -207,6 +215,12 @@ impl Setup {
         }
         if self.scenario.needs_servers() && self.provider == Provider::Files {
             bail!("scenario {} needs --provider local: it is about API servers", self.scenario);
+        }
+        if !(4..=120).contains(&self.members) {
+            bail!("--members takes 4 to 120 hosts");
+        }
+        if self.members != 4 && self.scenario != Scenario::Writes {
+            bail!("--members is for the scenario writes: the others measure every pair of four");
         }
         if self.rate == 0 || self.rate > 20_000 {
             bail!("--rate takes 1 to 20000 datagrams a second and pair");

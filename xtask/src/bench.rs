@@ -26,6 +26,8 @@ enum Bench {
     Plan,
     /// One TCP stream through a tunnel, beside wireguard-go (needs Go to build it) and the bare path
     Throughput,
+    /// The controller's first pass over 1,000 gateways, beside a plain client that writes the same objects
+    Publish,
 }
 
 /// Runs them one after another.
@@ -37,6 +39,9 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode> {
     }
     if wanted(Bench::Throughput) {
         throughput(&args.flags)?;
+    }
+    if wanted(Bench::Publish) {
+        publish(&args.flags)?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -57,6 +62,15 @@ fn throughput(flags: &[String]) -> Result<()> {
         }
         None => eprintln!("Go is missing, so there is no wireguard-go to compare with."),
     }
+    finish("the bench", &mut bench)
+}
+
+/// Both sides are built the same way.
+fn publish(flags: &[String]) -> Result<()> {
+    finish("cargo build", &mut place::cargo(&["build", "--package", "spanwire", "--package", "e2e"]))?;
+    let folder = place::binaries()?;
+    let mut bench = Command::new(folder.join("publish"));
+    bench.arg("--spanwire").arg(folder.join("spanwire")).args(flags);
     finish("the bench", &mut bench)
 }
 

@@ -46,6 +46,9 @@ pub(crate) struct HeardEntry {
     pub(crate) remote: IpAddr,
     /// Milliseconds since its last request.
     pub(crate) age: u64,
+    /// Milliseconds from our last answer that it heard to that request; `None`: it heard none yet.
+    #[serde(default)]
+    pub(crate) answered: Option<u64>,
 }
 
 /// Why the dataplane process did not do what it was asked.

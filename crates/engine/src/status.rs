@@ -17,6 +17,17 @@ pub struct WorkerStatus {
     pub conditions: Vec<Condition>,
 }
 
+/// The condition of an intent whose generation went back.
+pub(crate) const RESTORED: &str = "ControlClusterRestored";
+
+impl WorkerStatus {
+    /// Whether it says of the intent of this generation that the store was restored: that stays said until the next one.
+    pub(crate) fn says_restored(&self, generation: i64) -> bool {
+        let mut conditions = self.conditions.iter();
+        conditions.any(|condition| condition.kind == RESTORED && condition.observed_generation == generation)
+    }
+}
+
 /// `status.summary`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Summary {

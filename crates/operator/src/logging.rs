@@ -46,7 +46,7 @@ fn directives(level: &str) -> String {
     let quiet = [LevelFilter::ERROR, LevelFilter::WARN, LevelFilter::INFO];
     match level.parse::<LevelFilter>() {
         Ok(plain) if quiet.contains(&plain) => {
-            format!("{level},gotatun=off,kube_client=off,kube_lease_manager=off")
+            format!("{level},gotatun=off,kube_client=off,kube_runtime=off,kube_lease_manager=off")
         }
         Ok(_) | Err(_) => level.to_owned(),
     }
@@ -58,7 +58,10 @@ mod tests {
 
     #[test]
     fn a_plain_level_leaves_the_library_out_and_everything_else_is_taken_as_written() {
-        assert_eq!(directives("info"), "info,gotatun=off,kube_client=off,kube_lease_manager=off");
+        assert_eq!(
+            directives("info"),
+            "info,gotatun=off,kube_client=off,kube_runtime=off,kube_lease_manager=off"
+        );
         for written in ["debug", "trace", "info,gotatun=debug", "spanwire=trace", "!"] {
             assert_eq!(directives(written), written);
         }

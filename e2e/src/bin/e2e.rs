@@ -36,6 +36,9 @@ struct Cli {
     /// All scenarios that make sense with the provider, but for rest and latency, which take minutes for a figure
     #[arg(long, conflicts_with = "scenarios")]
     all: bool,
+    /// Hosts of the scenario writes: two hubs, the others spokes
+    #[arg(long, default_value_t = 4)]
+    members: u8,
     /// Datagrams a second and pair
     #[arg(long, default_value_t = 500)]
     rate: u32,
@@ -96,6 +99,7 @@ impl Cli {
             setup: Setup {
                 provider: self.provider,
                 own_clusters_away: self.own_clusters_away,
+                members: self.members,
                 rate: self.rate,
                 ..Setup::for_scenario(scenario)
             },

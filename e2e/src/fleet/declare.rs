@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use anyhow::Result;
 use spanwire_api::{ConditionStatus, GatewayNetworkSpec, GatewayNetworkStatus, GatewaySpec};
 
-use super::{MEMBERS, Member, NETWORK, control::Control};
+use super::{Member, NETWORK, control::Control, names};
 use crate::{Scenario, Setup, Topology, Transit};
 
 /// The network as declared.
@@ -29,8 +29,8 @@ impl Declared {
         let hub = (setup.topology == Topology::HubSpoke).then(|| "hub-a".to_owned());
         let standby =
             if setup.scenario == Scenario::Failover { vec!["hub-b".to_owned()] } else { Vec::new() };
-        let first = if setup.scenario == Scenario::Members { &MEMBERS[..3] } else { &MEMBERS[..] };
-        let members = first.iter().map(|&name| name.to_owned()).collect();
+        let joiners = u8::from(setup.scenario == Scenario::Members);
+        let members = names(setup.members - joiners);
         Self { topology: setup.topology, hub, standby, transit: setup.transit, members }
     }
 

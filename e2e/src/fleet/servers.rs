@@ -1,7 +1,7 @@
 //! API servers for a fleet: one control cluster, and one cluster for each worker, with the roles that are installed for
 //! users. It refuses to give a process of the product more rights than those.
 
-use std::{net::SocketAddr, path::Path};
+use std::{collections::BTreeSet, net::SocketAddr, path::Path, sync::Arc};
 
 use anyhow::{Context as _, Result};
 use k8s_openapi::api::{core::v1::Secret, rbac::v1::Role};
@@ -15,10 +15,12 @@ use spanwire_api::{
 };
 use spanwire_testkit::control_plane::{ADMIN, ControlPlane, Exposed, Mark, Options, Request, Snapshot};
 
-use super::{Member, control::Places};
+use super::{Member, NETWORK, control::Places};
 
-/// The namespace of everything.
+/// The namespace of everything in the control cluster.
 const NAMESPACE: &str = "spanwire";
+/// More workers than this share one API server.
+const MOST_CLUSTERS: usize = 4;
 /// How long tokens are good for, in seconds.
 const TOKENS: i64 = 3600;
 
@@ -45,7 +47,8 @@ struct Cluster {
     gateway: String,
     /// Both kubeconfigs, as `KUBECONFIG` takes them.
     kubeconfig: String,
-    plane: ControlPlane,
+    /// Many workers share one API server, each with a namespace of its own.
+    plane: Arc<ControlPlane>,
     _doors: [Exposed; 2],
 }
 
@@ -60,18 +63,22 @@ impl Servers {
         let begin = |name: &str| ControlPlane::start(Options::named(name));
         let (control, planes) = std::thread::scope(|scope| {
             let control = scope.spawn(|| begin("control"));
-            let all: Vec<_> =
-                members.iter().map(|member| scope.spawn(move || begin(member.name()))).collect();
+            let own = members.iter().take(if members.len() > MOST_CLUSTERS { 1 } else { MOST_CLUSTERS });
+            let all: Vec<_> = own.map(|member| scope.spawn(move || begin(member.name()))).collect();
             (control.join(), all.into_iter().map(|one| one.join()).collect::<Vec<_>>())
         });
         let ended = |_| anyhow::anyhow!("the thread that started an API server ended");
         let control = control.map_err(ended)?.context("starting the control cluster")?;
         let controller = runtime.block_on(prepare_control(&control, members))?;
         let client = runtime.block_on(control.client(ADMIN)).context("making a client")?;
-        let mut workers = Vec::new();
-        for (member, plane) in members.iter().zip(planes) {
+        let started = planes.into_iter().map(|plane| {
             let plane = plane.map_err(ended)?.context("starting a worker's cluster")?;
-            workers.push(runtime.block_on(join(&control, plane, member))?);
+            Ok(Arc::new(plane))
+        });
+        let planes = started.collect::<Result<Vec<_>>>()?;
+        let mut workers = Vec::new();
+        for (member, plane) in members.iter().zip(planes.iter().cycle()) {
+            workers.push(runtime.block_on(join(&control, Arc::clone(plane), member))?);
         }
         Ok(Self { runtime, control, client, controller, workers, empty: None })
     }
@@ -87,17 +94,23 @@ impl Servers {
     pub(super) fn of_worker(&self, name: &str) -> Result<Places> {
         let cluster = self.workers.iter().find(|cluster| cluster.gateway == name);
         let cluster = cluster.with_context(|| format!("{name} has no cluster"))?;
-        let local = format!("kube:{name}");
+        let (local, namespace) = (format!("kube:{}", cluster.plane.name()), own_namespace(name));
         let places = ["--control", "kube:control", "--control-namespace", NAMESPACE];
-        let local = ["--local", &local, "--local-namespace", NAMESPACE];
+        let local = ["--local", &local, "--local-namespace", &namespace];
         Ok(Places {
             arguments: places.into_iter().chain(local).map(Into::into).collect(),
             variables: vec![("KUBECONFIG".to_owned(), cluster.kubeconfig.clone())],
         })
     }
 
-    /// Keeps the control cluster as it is now, for [`Servers::empty`].
-    pub(super) fn remember_empty(&mut self) -> Result<()> {
+    /// Keeps the control cluster as it is now, for [`Servers::empty`]: with the roles of all workers, who would be
+    /// refused otherwise, and would not see that it is empty.
+    pub(super) fn remember_empty(&mut self, members: &[Member]) -> Result<()> {
+        let networks = BTreeSet::from([NETWORK.to_owned()]);
+        for member in members {
+            let role = rbac::worker_role(NAMESPACE, member.name(), &networks);
+            self.runtime.block_on(apply(&self.control, NAMESPACE, &role, member.name()))?;
+        }
         self.empty = Some(self.snapshot()?);
         Ok(())
     }
@@ -133,7 +146,7 @@ impl Servers {
         let cluster = cluster.with_context(|| format!("{gateway} has no cluster"))?;
         self.runtime.block_on(async {
             let client = cluster.plane.client(ADMIN).await.context("making a client")?;
-            let secrets: Api<Secret> = Api::namespaced(client, NAMESPACE);
+            let secrets: Api<Secret> = Api::namespaced(client, &own_namespace(gateway));
             let name = rbac::worker_secret_name(gateway);
             secrets.delete(&name, &DeleteParams::default()).await.context("deleting the Secret")?;
             Ok(())
@@ -169,7 +182,9 @@ impl Servers {
     }
 
     fn planes(&self) -> impl Iterator<Item = &ControlPlane> {
-        std::iter::once(&self.control).chain(self.workers.iter().map(|cluster| &cluster.plane))
+        let shared = self.workers.len() > MOST_CLUSTERS;
+        let own = self.workers.iter().take(if shared { 1 } else { MOST_CLUSTERS });
+        std::iter::once(&self.control).chain(own.map(|cluster| &*cluster.plane))
     }
 
     /// Commands that show the control cluster.
@@ -224,7 +239,7 @@ async fn objects_of(plane: &ControlPlane) -> Result<String> {
     ];
     let mut text = String::new();
     for resource in resources {
-        let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), NAMESPACE, &resource);
+        let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
         for mut object in api.list(&ListParams::default()).await.context("listing objects")? {
             object.metadata.managed_fields = None;
             text.push_str("---\n");
@@ -237,25 +252,26 @@ async fn objects_of(plane: &ControlPlane) -> Result<String> {
 /// Namespace, roles and accounts of the control cluster; the controller's kubeconfig.
 async fn prepare_control(control: &ControlPlane, members: &[Member]) -> Result<String> {
     control.namespace(NAMESPACE).await.context("making the namespace")?;
-    grant(control, &rbac::controller_role(NAMESPACE), rbac::CONTROLLER_ROLE).await?;
+    grant(control, NAMESPACE, &rbac::controller_role(NAMESPACE), rbac::CONTROLLER_ROLE).await?;
     for member in members {
         // The controller makes the roles themselves.
-        bind(control, &rbac::worker_role_name(member.name())).await?;
+        bind(control, NAMESPACE, &rbac::worker_role_name(member.name())).await?;
     }
-    let user = account(control, rbac::CONTROLLER_ROLE).await?;
+    let user = account(control, NAMESPACE, rbac::CONTROLLER_ROLE).await?;
     Ok(text(&control.kubeconfig_file(&user).context("writing the controller's kubeconfig")?))
 }
 
 /// A worker's own cluster with its roles, and doors to both clusters on the loopback of its host.
-async fn join(control: &ControlPlane, plane: ControlPlane, member: &Member) -> Result<Cluster> {
+async fn join(control: &ControlPlane, plane: Arc<ControlPlane>, member: &Member) -> Result<Cluster> {
     let (gateway, account_name) = (member.name(), rbac::worker_role_name(member.name()));
-    plane.namespace(NAMESPACE).await.context("making the namespace")?;
-    grant(&plane, &rbac::worker_local_role(NAMESPACE, gateway), &account_name).await?;
+    let own = own_namespace(gateway);
+    plane.namespace(&own).await.context("making the namespace")?;
+    grant(&plane, &own, &rbac::worker_local_role(&own, gateway), &account_name).await?;
     let any = SocketAddr::from(([127, 0, 0, 1], 0));
     let mut doors = Vec::new();
     let mut files = Vec::new();
-    for server in [control, &plane] {
-        let user = account(server, &account_name).await?;
+    for (server, namespace) in [(control, NAMESPACE), (&*plane, &*own)] {
+        let user = account(server, namespace, &account_name).await?;
         let door = server.expose(member.host(), any).context("opening a door to an API server")?;
         let file = server.kubeconfig_through(&door, &user).context("writing a worker's kubeconfig")?;
         files.push(text(&file));
@@ -266,25 +282,35 @@ async fn join(control: &ControlPlane, plane: ControlPlane, member: &Member) -> R
 }
 
 /// Applies a role and binds it to the service account of that name.
-async fn grant(server: &ControlPlane, role: &Role, account: &str) -> Result<()> {
-    apply(server, role, account).await?;
-    bind(server, account).await
+async fn grant(server: &ControlPlane, namespace: &str, role: &Role, account: &str) -> Result<()> {
+    apply(server, namespace, role, account).await?;
+    bind(server, namespace, account).await
 }
 
 /// Binds the role of that name to the service account of that name.
-async fn bind(server: &ControlPlane, account: &str) -> Result<()> {
-    apply(server, &rbac::role_binding(NAMESPACE, account), account).await
+async fn bind(server: &ControlPlane, namespace: &str, account: &str) -> Result<()> {
+    apply(server, namespace, &rbac::role_binding(namespace, account), account).await
 }
 
-async fn apply(server: &ControlPlane, object: &impl serde::Serialize, account: &str) -> Result<()> {
+async fn apply(
+    server: &ControlPlane,
+    namespace: &str,
+    object: &impl serde::Serialize,
+    account: &str,
+) -> Result<()> {
     let text = serde_saphyr::to_string(object).context("expressing a role")?;
-    server.apply(NAMESPACE, &text).await.with_context(|| format!("giving {account} its rights"))?;
+    server.apply(namespace, &text).await.with_context(|| format!("giving {account} its rights"))?;
     Ok(())
 }
 
-async fn account(server: &ControlPlane, name: &str) -> Result<String> {
-    let user = server.service_account(NAMESPACE, name, TOKENS).await;
+async fn account(server: &ControlPlane, namespace: &str, name: &str) -> Result<String> {
+    let user = server.service_account(namespace, name, TOKENS).await;
     user.with_context(|| format!("making the account {name}"))
+}
+
+/// The namespace of a worker in its own cluster.
+fn own_namespace(gateway: &str) -> String {
+    format!("{NAMESPACE}-{gateway}")
 }
 
 fn text(path: &Path) -> String {

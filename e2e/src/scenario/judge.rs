@@ -24,7 +24,7 @@ pub(crate) fn expectations(setup: &Setup, pairs: &[Pair]) -> Vec<Keeps> {
         (Transit::Routed, _) => Keeps::Always,
         (
             Transit::Isolated,
-            Scenario::HubChange | Scenario::Restart | Scenario::Outage | Scenario::Latency,
+            Scenario::HubChange | Scenario::Restart | Scenario::Outage | Scenario::Latency | Scenario::Writes,
         ) => isolated_hub_change(from, to),
         (Transit::Isolated, Scenario::FullMesh) => Keeps::Always,
         (

@@ -26,13 +26,24 @@ impl Phases {
         fleet: &mut Fleet,
         run: &Run,
         say: Say,
+        look: impl FnMut(&mut Fleet, Option<Phase>) -> Result<()>,
+    ) -> Result<()> {
+        self.follow_since(fleet, &|| run.now(), say, look)
+    }
+
+    /// The same by another clock.
+    pub(crate) fn follow_since(
+        &mut self,
+        fleet: &mut Fleet,
+        now: &dyn Fn() -> Duration,
+        say: Say,
         mut look: impl FnMut(&mut Fleet, Option<Phase>) -> Result<()>,
     ) -> Result<()> {
         let first = self.seen.len();
         let done = interrupt::wait_for(LIMIT, || {
             let Some(status) = fleet.network()? else { return Ok(None) };
-            if let Some(phase) = self.note(&status, run.now(), first) {
-                say.line(format!("{:7.2} s  {phase:?}", run.now().as_secs_f64()));
+            if let Some(phase) = self.note(&status, now(), first) {
+                say.line(format!("{:7.2} s  {phase:?}", now().as_secs_f64()));
                 look(fleet, Some(phase))?;
                 return Ok(None);
             }
@@ -42,8 +53,8 @@ impl Phases {
         if done.is_none() {
             bail!("the change was not done after {LIMIT:?}.\n{}", fleet.last_words());
         }
-        self.ended = Some(run.now());
-        say.line(format!("{:7.2} s  done", run.now().as_secs_f64()));
+        self.ended = Some(now());
+        say.line(format!("{:7.2} s  done", now().as_secs_f64()));
         Ok(())
     }
 

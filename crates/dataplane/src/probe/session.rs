@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use spanwire_engine::{DeviceName, LinkId, worker::Evidence};
+use spanwire_engine::{DeviceName, LinkId, LinkRole, worker::Evidence};
 use tokio::{
     sync::{mpsc, watch},
     time::sleep_until,
@@ -22,10 +22,12 @@ use super::{
     state::LinkProbe,
 };
 use ask::{Heard, Sockets};
-use look::{Look, Seen};
+use look::{Depth, Look, Question, Seen};
 
 /// Moments are rounded up to this.
-const TICK: Duration = Duration::from_millis(50);
+const TICK: Duration = Duration::from_millis(100);
+/// How often the questions of peers are looked up that are not asked themselves, because they ask.
+const HEARD: Duration = Duration::from_millis(500);
 /// How often peers that do not answer are looked up at their device.
 const LOOK: Duration = Duration::from_secs(2);
 
@@ -46,6 +48,8 @@ struct Session {
     sockets: Sockets,
     look: Look,
     looked: Duration,
+    /// When questions alone were looked up last.
+    listened: Duration,
     made: u32,
     publish: watch::Sender<BTreeMap<LinkId, Evidence>>,
 }
@@ -66,6 +70,7 @@ pub(super) async fn run(
         by_address: BTreeMap::new(),
         sockets: Sockets::new(heard),
         looked: Duration::ZERO,
+        listened: Duration::ZERO,
         made: 0,
         publish,
     };
@@ -78,7 +83,7 @@ pub(super) async fn run(
                 None => return,
             },
             Some(answer) = answers.recv() => if !session.hear(&answer) { continue },
-            Some(seen) = looks.recv() => session.see(&seen),
+            Some(seen) = looks.recv() => seen.iter().for_each(|seen| session.see(seen)),
             () = sleep_until(wake.into()) => session.tick(),
         }
         session.tell();
@@ -95,7 +100,8 @@ impl Session {
             Some(probe) => [Some(probe.next()), probe.settles_at()],
             None => [Some(self.looked + LOOK), None],
         };
-        let next = self.links.values().flat_map(of_link).flatten().min();
+        let listen = self.links.values().any(Link::is_asked).then_some(self.listened + HEARD);
+        let next = self.links.values().flat_map(of_link).flatten().chain(listen).min();
         let next = next.unwrap_or(Duration::from_secs(3600) + self.now());
         let tick = TICK.as_millis();
         let rounded = next.as_millis().div_ceil(tick) * tick;
@@ -154,8 +160,15 @@ impl Session {
         let is_silent = |link: &&Link| link.probe.as_ref().is_none_or(|probe| probe.misses() > 0);
         let silent: Vec<&Target> = self.links.values().filter(is_silent).map(|link| &link.target).collect();
         if !silent.is_empty() && now >= self.looked + LOOK {
-            self.looked = now;
-            self.look.start(&silent);
+            (self.looked, self.listened) = (now, now);
+            self.look.start(&silent, Depth::Counters);
+        } else if now >= self.listened + HEARD {
+            self.listened = now;
+            let asked: Vec<&Target> =
+                self.links.values().filter(|link| link.is_asked()).map(|link| &link.target).collect();
+            if !asked.is_empty() {
+                self.look.start(&asked, Depth::Questions);
+            }
         }
     }
 
@@ -179,8 +192,11 @@ impl Session {
         if let Some(counters) = counters {
             link.silent.counters(now, *counters);
         }
-        if let Some(age) = heard {
-            link.silent.heard(now, *age);
+        let Some(Question { age, answered }) = heard else { return };
+        link.silent.heard(now, *age);
+        let is_asked = link.is_asked();
+        if let Some(probe) = link.probe.as_mut().filter(|_| is_asked) {
+            probe.confirm(now.saturating_sub(*age), *answered);
         }
     }
 
@@ -204,6 +220,12 @@ fn is_same<'a>(
 }
 
 impl Link {
+    /// Whether its peer asks anyhow, once an interval as long as it has this link: then its questions say all that
+    /// there is to know, and nobody has to ask back. Of two who both could wait for the other only one may.
+    fn is_asked(&self) -> bool {
+        self.target.link.role == LinkRole::Downlink && self.probe.is_some()
+    }
+
     fn evidence(&self, now: Duration) -> Option<Evidence> {
         let Some(probe) = &self.probe else { return self.silent.judged(now) };
         let probed = probe.evidence(now, self.silent.one_way(now));

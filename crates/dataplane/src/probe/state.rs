@@ -52,6 +52,9 @@ const HURRIED_ROUNDS: u32 = 300;
 /// A round whose end was noticed this late counts for nothing: the process slept, not the link.
 const LATE: Duration = Duration::from_millis(250);
 
+/// How late it may be known that a question arrived.
+const HEARD_LATE: Duration = Duration::from_millis(500);
+
 /// What to do at a moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Due {
@@ -86,6 +89,8 @@ pub(crate) struct LinkProbe {
     forgiven: bool,
     last_miss: Option<Duration>,
     last_answer: Option<Duration>,
+    /// When the peer last said that it had heard us.
+    confirmed: Option<Duration>,
 }
 
 impl LinkProbe {
@@ -108,6 +113,7 @@ impl LinkProbe {
             forgiven: false,
             last_miss: lost.then_some(start),
             last_answer: None,
+            confirmed: None,
         }
     }
 
@@ -167,6 +173,10 @@ impl LinkProbe {
     pub(crate) fn poll(&mut self, now: Duration) -> Due {
         let mut due = Due { ask: false, missed: false };
         if now < self.next() {
+            return due;
+        }
+        if self.answered && self.is_confirmed(now) {
+            self.started = now;
             return due;
         }
         if self.answered {
@@ -238,6 +248,21 @@ impl LinkProbe {
             // The next question is asked at once, so that a link that came back is known soon.
             self.open(now);
         }
+    }
+
+    /// A question of the peer arrived at `at` and said that it had heard an answer of ours so long before: a round trip
+    /// that nobody has to ask for.
+    pub(crate) fn confirm(&mut self, at: Duration, answered: Option<Duration>) {
+        let fresh = answered.is_some_and(|before| before < self.timing.interval * 3 / 2);
+        if fresh && self.confirmed.is_none_or(|last| last < at) {
+            self.confirmed = Some(at);
+        }
+    }
+
+    /// Whether a link that works was confirmed so lately that it need not be asked.
+    fn is_confirmed(&self, now: Duration) -> bool {
+        let lately = self.timing.interval + self.timing.window + HEARD_LATE;
+        self.up == Some(true) && self.confirmed.is_some_and(|at| now.saturating_sub(at) < lately)
     }
 
     /// What is known; `None`: nothing yet. `one_way`: the peer's own questions arrive.

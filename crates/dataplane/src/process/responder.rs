@@ -5,7 +5,7 @@ use std::{
     collections::BTreeMap,
     net::IpAddr,
     sync::{Arc, Mutex, PoisonError},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use tokio::task::JoinHandle;
@@ -20,9 +20,17 @@ use crate::{
     },
 };
 
-type Table = BTreeMap<(String, IpAddr), Instant>;
+type Table = BTreeMap<(String, IpAddr), Last>;
 
-/// When the last request of each peer arrived, by device and address.
+/// The last request of a peer.
+#[derive(Clone, Copy)]
+struct Last {
+    at: Instant,
+    /// How long before it the peer had heard an answer of ours.
+    answered: Option<Duration>,
+}
+
+/// The last request of each peer, by device and address.
 #[derive(Default, Clone)]
 pub(super) struct Heard(Arc<Mutex<Table>>);
 
@@ -53,8 +61,9 @@ impl Heard {
                 continue;
             };
             let now = Instant::now();
-            let before = self.table().insert((device.clone(), remote.ip()), now);
-            let heard = before.map(|before| now.duration_since(before));
+            let last = Last { at: now, answered: request.heard };
+            let before = self.table().insert((device.clone(), remote.ip()), last);
+            let heard = before.map(|before| now.duration_since(before.at));
             let answer = Datagram { kind: Kind::Answer, sequence: request.sequence, heard };
             if let Err(error) = socket.send(&answer.render(), remote, local) {
                 tracing::debug!(%error, device, "a probe was not answered");
@@ -63,10 +72,12 @@ impl Heard {
     }
 
     pub(super) fn list(&self) -> Vec<HeardEntry> {
-        let entry = |((device, remote), at): (&(String, IpAddr), &Instant)| HeardEntry {
+        let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        let entry = |((device, remote), last): (&(String, IpAddr), &Last)| HeardEntry {
             device: device.clone(),
             remote: *remote,
-            age: u64::try_from(at.elapsed().as_millis()).unwrap_or(u64::MAX),
+            age: millis(last.at.elapsed()),
+            answered: last.answered.map(millis),
         };
         self.table().iter().map(entry).collect()
     }

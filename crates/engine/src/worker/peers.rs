@@ -1,12 +1,9 @@
 //! Which links a network wants towards its peers, with the facts of each. It refuses to let one bad peer hold up the
 //! others: a peer that can't become a link gets a note.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    iter::successors,
-    net::IpAddr,
-    time::Duration,
-};
+mod conflicts;
+
+use std::{collections::BTreeSet, net::IpAddr, time::Duration};
 
 use ipnet::IpNet;
 use smol_str::SmolStr;
@@ -71,6 +68,7 @@ pub(super) fn fill(
     intent: &Intent,
     desired: &mut DesiredNetwork,
 ) {
+    let overlay = outermost(&desired.wide);
     let mut links = Vec::new();
     for name in listed(situation, network, intent) {
         let peer = match name.parse::<GatewayName>() {
@@ -88,11 +86,11 @@ pub(super) fn fill(
                 continue;
             }
         };
-        links.extend(links_of(situation, network, intent, &peer, desired));
+        links.extend(links_of(situation, network, intent, &peer, &overlay, desired));
         desired.order.push(peer);
     }
     desired.links = links.into_iter().collect();
-    refuse_conflicts(situation, network, desired);
+    conflicts::refuse(situation, network, desired);
     fill_hub_prefixes(situation, network, intent, desired);
 }
 
@@ -153,13 +151,14 @@ fn links_of(
     network: &NetworkName,
     intent: &Intent,
     peer: &GatewayName,
+    overlay: &[IpNet],
     desired: &mut DesiredNetwork,
 ) -> Vec<((GatewayName, LinkRole), WantedLink)> {
     let mut noted = false;
     let mut links = Vec::new();
     for role in topology::roles(situation.me, peer, &intent.hubs, intent.mesh_links) {
         let id = LinkId { network: network.clone(), peer: peer.clone(), role };
-        match wanted_link(situation, intent, &id, desired) {
+        match wanted_link(situation, intent, &id, overlay, desired) {
             Ok(link) => links.push(((id.peer, role), link)),
             Err(Refusal { reason, message, may_come }) => {
                 if may_come {
@@ -180,6 +179,7 @@ fn wanted_link(
     situation: &Situation<'_>,
     intent: &Intent,
     id: &LinkId,
+    overlay: &[IpNet],
     desired: &DesiredNetwork,
 ) -> Result<WantedLink, Refusal> {
     let gateway = situation.view.and_then(|view| view.gateways.get(&id.peer));
@@ -205,7 +205,7 @@ fn wanted_link(
         Some(gateway) => gateway.endpoint(&id.network, id.role.other_end(), situation.me),
         None => recorded.and_then(|recorded| recorded.endpoint.clone()),
     };
-    refuse_overlay_endpoint(endpoint.as_ref(), desired, &prefixes, &id.peer)?;
+    refuse_overlay_endpoint(endpoint.as_ref(), overlay, &prefixes, &id.peer)?;
     let wide = matches!(id.role, LinkRole::Uplink | LinkRole::Trunk) && !desired.wide.is_empty();
     Ok(WantedLink {
         peer_uid: uid_of(situation.view, &id.peer)
@@ -286,7 +286,7 @@ fn refuse_host_prefix(
 /// No tunnel in the tunnel.
 fn refuse_overlay_endpoint(
     endpoint: Option<&Endpoint>,
-    desired: &DesiredNetwork,
+    overlay: &[IpNet],
     prefixes: &[IpNet],
     peer: &GatewayName,
 ) -> Result<(), Refusal> {
@@ -294,7 +294,7 @@ fn refuse_overlay_endpoint(
         return Ok(());
     };
     let own = prefixes.iter().find(|prefix| prefix.contains(&address)).copied();
-    match own.or_else(|| holding(&desired.wide, address)) {
+    match own.or_else(|| holding(overlay, address)) {
         Some(prefix) => {
             let message = format!("the endpoint {address} of {peer} lies inside the overlay prefix {prefix}");
             Err(refuse(Reason::EndpointInOverlay, message))
@@ -303,68 +303,22 @@ fn refuse_overlay_endpoint(
     }
 }
 
-/// The longest of the sorted prefixes that holds the address.
-fn holding(sorted: &[IpNet], address: IpAddr) -> Option<IpNet> {
-    let mut prefixes = successors(Some(IpNet::from(address)), IpNet::supernet);
-    prefixes.find(|prefix| sorted.binary_search(prefix).is_ok())
-}
-
-/// On a shared device a key and a prefix have one owner: who has it recorded keeps it, else the first in order.
-fn refuse_conflicts(situation: &Situation<'_>, network: &NetworkName, desired: &mut DesiredNetwork) {
-    for role in LinkRole::ALL.into_iter().filter(|role| role.shares_device()) {
-        let mut keys: BTreeMap<PublicKey, GatewayName> = BTreeMap::new();
-        let mut owners: BTreeMap<IpNet, GatewayName> = BTreeMap::new();
-        if !have_conflicts(desired, role) {
-            continue;
-        }
-        let recorded = |peer: &GatewayName| {
-            situation.recorded.links.contains_key(&LinkId {
-                network: network.clone(),
-                peer: peer.clone(),
-                role,
-            })
-        };
-        let (first, then): (Vec<_>, Vec<_>) = desired.order.iter().cloned().partition(recorded);
-        for peer in first.into_iter().chain(then) {
-            let Some(link) = desired.links.get(&(peer.clone(), role)) else { continue };
-            let by_key = keys.get(&link.public_key);
-            let by_prefix =
-                link.prefixes.iter().find_map(|prefix| owners.get(prefix).map(|owner| (prefix, owner)));
-            let note = match (by_key, by_prefix) {
-                (Some(owner), _) => Some((
-                    Reason::DuplicateKey,
-                    format!("{owner} has the same key and keeps it: {peer} is left out"),
-                )),
-                (None, Some((prefix, owner))) => {
-                    let message =
-                        format!("{prefix} belongs to {owner}, who had it first: {peer} is left out");
-                    Some((Reason::PrefixConflict, message))
-                }
-                (None, None) => None,
-            };
-            if let Some((reason, message)) = note {
-                desired.links.remove(&(peer.clone(), role));
-                desired.notes.push(PeerNote { peer: peer.to_string(), reason, message });
-            } else {
-                keys.insert(link.public_key, peer.clone());
-                owners.extend(link.prefixes.iter().map(|prefix| (*prefix, peer.clone())));
-            }
+/// Of sorted prefixes those that lie in no other.
+fn outermost(sorted: &[IpNet]) -> Vec<IpNet> {
+    let mut outermost: Vec<IpNet> = Vec::new();
+    for prefix in sorted {
+        if !outermost.last().is_some_and(|last| last.contains(prefix)) {
+            outermost.push(*prefix);
         }
     }
+    outermost
 }
 
-/// Whether two links of one role have a key or a prefix in common, which is rare: then their order matters.
-fn have_conflicts(desired: &DesiredNetwork, role: LinkRole) -> bool {
-    let links = || desired.links.iter().filter(|((_, of), _)| *of == role).map(|(_, link)| link);
-    let mut keys: Vec<PublicKey> = links().map(|link| link.public_key).collect();
-    keys.sort_unstable();
-    let first = links().filter_map(|link| link.prefixes.first());
-    let mut prefixes: Vec<IpNet> =
-        first.chain(links().flat_map(|link| link.prefixes.iter().skip(1))).copied().collect();
-    // The prefixes of links in the order of peers are often two sorted runs, which a stable sort merges.
-    prefixes.sort();
-    let repeats = |pair: &[IpNet]| matches!(pair, [a, b] if a == b);
-    keys.windows(2).any(|pair| matches!(pair, [a, b] if a == b)) || prefixes.windows(2).any(repeats)
+/// The one of sorted and disjoint prefixes that holds the address: only the last one before it can.
+fn holding(disjoint: &[IpNet], address: IpAddr) -> Option<IpNet> {
+    let after = disjoint.partition_point(|prefix| *prefix <= IpNet::from(address));
+    let last = after.checked_sub(1).and_then(|last| disjoint.get(last));
+    last.copied().filter(|prefix| prefix.contains(&address))
 }
 
 /// The prefixes that the listener of an isolated hub passes.

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::{
     Condition, LinkId, LinkRole, LinkState, Listener, NetworkName, Now, PeerStatus, Reason, Role, RouteState,
     WorkerStatus,
-    status::{ConditionStatus, Summary},
+    status::{ConditionStatus, RESTORED, Summary},
 };
 
 use super::{
@@ -139,10 +139,10 @@ fn status(
     let failing = peers.iter().filter(wanted).find(|row| row.state != LinkState::Connected);
     let ready = ready_condition(&summary, failing, generation);
     let mut conditions = vec![ready];
-    if desired.restored {
+    if desired.restored || last.is_some_and(|last| last.says_restored(generation)) {
         let message = "the intent's generation went back and a consistent read confirmed it".to_owned();
         conditions.push(Condition::new(
-            "ControlClusterRestored",
+            RESTORED,
             ConditionStatus::True,
             "GenerationWentBack",
             message,

@@ -17,7 +17,7 @@ use spanwire_api::{Kind as _, WorkerSliceConfigSpec, rbac};
 use spanwire_engine::{GatewayName, NetworkName, port::Written};
 use tokio::{task::JoinHandle, time::timeout};
 
-use super::{Connection, Error};
+use super::{Connection, Error, words};
 
 const ROLES: &str = "roles";
 /// How long the first list may take.
@@ -47,7 +47,12 @@ impl Rights {
         let (key, value) = rbac::WORKER_ROLE_LABEL;
         let config = watcher::Config::default().labels(&format!("{key}={value}"));
         let roles = watcher(api.clone(), config).default_backoff().reflect(writer);
-        let task = tokio::spawn(roles.for_each(|_| std::future::ready(())));
+        let task = tokio::spawn(roles.for_each(|event| {
+            if let Err(error) = event {
+                tracing::warn!(error = words(&error), "the roles of workers can't be followed");
+            }
+            std::future::ready(())
+        }));
         let namespace = connection.namespace().to_owned();
         Self { api, namespace, known, written: Mutex::default(), task }
     }

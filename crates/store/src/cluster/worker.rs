@@ -69,6 +69,16 @@ impl Inner {
         Arc::clone(kept)
     }
 
+    /// Ends the watches of networks that this gateway has left.
+    fn keep(&self, me: &GatewayName, networks: &BTreeSet<NetworkName>) {
+        let suffix = format!(".{me}");
+        let is_in = |name: &String, _: &mut KeptIntent| {
+            let network = name.strip_suffix(&suffix).and_then(|network| network.parse().ok());
+            network.is_some_and(|network| networks.contains(&network))
+        };
+        self.intents.lock().unwrap_or_else(PoisonError::into_inner).retain(is_in);
+    }
+
     /// Networks of which this gateway may have an intent: those that its Gateway lists, and those on record.
     fn networks(&self, own: Option<&Gateway>) -> BTreeSet<NetworkName> {
         let mut networks = self.recorded.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -116,7 +126,9 @@ impl WorkerStore for Worker {
         let mut view = WorkerView::default();
         let gathered = view::gather(&found, view::label, view::gateway_of, &mut view.unreadable);
         view.gateways.extend(gathered);
-        for network in inner.networks(view.gateways.get(gateway)) {
+        let networks = inner.networks(view.gateways.get(gateway));
+        inner.keep(gateway, &networks);
+        for network in networks {
             inner.add_intent(gateway, network, &mut view).await;
         }
         view.unreadable.sort();

@@ -23,6 +23,7 @@ const ETCD: &str = "etcd";
 const API_SERVER: &str = "kube-apiserver";
 /// Generous: the test run of a loaded machine may start many at once.
 const LIMIT: Duration = Duration::from_secs(90);
+const ANSWER: Duration = Duration::from_secs(5);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 #[derive(Debug)]
@@ -107,7 +108,9 @@ fn wait_for_etcd(etcd: &mut Process, folder: &Path) -> Result<(), ControlPlaneEr
 
 /// Ready is what the server says of itself, and that it reads what etcd holds.
 fn wait_for_api_server(process: &mut Process, access: &Access) -> Result<(), ControlPlaneError> {
-    wait(process, API_SERVER, access.port, || blocking(answers(access)))
+    // A question that a server hears while it starts may never be answered.
+    let answered = async || tokio::time::timeout(ANSWER, answers(access)).await.unwrap_or(false);
+    wait(process, API_SERVER, access.port, || blocking(answered()))
 }
 
 async fn answers(access: &Access) -> bool {

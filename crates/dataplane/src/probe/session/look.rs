@@ -1,7 +1,7 @@
 //! Looks up peers that do not answer: their counters at the device, and whether they ask. It refuses to hold up the
 //! probing meanwhile.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, net::IpAddr, time::Duration};
 
 use spanwire_engine::{DeviceName, LinkId, PublicKey};
 use tokio::{sync::mpsc, task::JoinHandle};
@@ -21,15 +21,33 @@ use super::super::{
 pub(super) struct Seen {
     pub(super) link: LinkId,
     pub(super) counters: Option<Counters>,
-    /// Age of the peer's last question.
-    pub(super) heard: Option<Duration>,
+    /// The peer's last question.
+    pub(super) heard: Option<Question>,
+}
+
+/// A question of a peer.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Question {
+    /// How long ago it arrived.
+    pub(super) age: Duration,
+    /// How long before it the peer had heard an answer of ours.
+    pub(super) answered: Option<Duration>,
+}
+
+/// How much to look up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Depth {
+    /// Questions alone.
+    Questions,
+    /// Questions and the counters of devices.
+    Counters,
 }
 
 /// See the module.
 pub(super) struct Look {
     control: control::Client,
     uapi: uapi::Client,
-    seen: mpsc::Sender<Seen>,
+    seen: mpsc::Sender<Vec<Seen>>,
     running: Option<JoinHandle<()>>,
 }
 
@@ -42,30 +60,39 @@ impl Drop for Look {
 }
 
 impl Look {
-    pub(super) fn new(config: &ProberConfig, seen: mpsc::Sender<Seen>) -> Self {
+    pub(super) fn new(config: &ProberConfig, seen: mpsc::Sender<Vec<Seen>>) -> Self {
         let control = control::Client::new(config.control_socket.clone());
         Self { control, uapi: uapi::Client::new(config.uapi_dir.clone()), seen, running: None }
     }
 
     /// Starts to look, unless the last look is still going on.
-    pub(super) fn start(&mut self, silent: &[&Target]) {
+    pub(super) fn start(&mut self, of: &[&Target], depth: Depth) {
         if self.running.as_ref().is_some_and(|running| !running.is_finished()) {
             return;
         }
-        let targets = silent.iter().map(|target| (*target).clone()).collect();
-        let look = look(self.control.clone(), self.uapi.clone(), targets, self.seen.clone());
+        let targets = of.iter().map(|target| (*target).clone()).collect();
+        let uapi = (depth == Depth::Counters).then(|| self.uapi.clone());
+        let look = look(self.control.clone(), uapi, targets, self.seen.clone());
         self.running = Some(tokio::spawn(look));
     }
 }
 
-async fn look(control: control::Client, uapi: uapi::Client, targets: Vec<Target>, seen: mpsc::Sender<Seen>) {
+async fn look(
+    control: control::Client,
+    uapi: Option<uapi::Client>,
+    targets: Vec<Target>,
+    seen: mpsc::Sender<Vec<Seen>>,
+) {
     let heard = control.heard().await.unwrap_or_else(|error| {
         tracing::debug!(%error, "could not ask who probes");
         Vec::new()
     });
+    let heard: BTreeMap<(&str, IpAddr), &HeardEntry> =
+        heard.iter().map(|entry| ((entry.device.as_str(), entry.remote), entry)).collect();
     let mut devices: BTreeMap<DeviceName, Option<DeviceInfo>> = BTreeMap::new();
+    let mut found = Vec::with_capacity(targets.len());
     for target in targets {
-        if !devices.contains_key(&target.device) {
+        if let Some(uapi) = uapi.as_ref().filter(|_| !devices.contains_key(&target.device)) {
             let info = uapi.get(&target.device).await;
             let info = info.inspect_err(|error| tracing::debug!(%error, "could not read counters")).ok();
             devices.insert(target.device.clone(), info);
@@ -73,18 +100,17 @@ async fn look(control: control::Client, uapi: uapi::Client, targets: Vec<Target>
         let info = devices.get(&target.device).and_then(Option::as_ref);
         let counters = info.and_then(|info| counters(info, &target.public_key));
         let heard = asked(&heard, &target);
-        if seen.send(Seen { link: target.link, counters, heard }).await.is_err() {
-            return;
-        }
+        found.push(Seen { link: target.link, counters, heard });
     }
+    // The session may have ended.
+    let _ = seen.send(found).await;
 }
 
-fn asked(heard: &[HeardEntry], target: &Target) -> Option<Duration> {
-    let fits = |entry: &&HeardEntry| {
-        let remote = target.addresses.map(|(_, remote)| remote);
-        entry.device == target.device.as_str() && Some(entry.remote) == remote
-    };
-    heard.iter().find(fits).map(|entry| Duration::from_millis(entry.age))
+fn asked(heard: &BTreeMap<(&str, IpAddr), &HeardEntry>, target: &Target) -> Option<Question> {
+    let (_, remote) = target.addresses?;
+    let entry = heard.get(&(target.device.as_str(), remote))?;
+    let answered = entry.answered.map(Duration::from_millis);
+    Some(Question { age: Duration::from_millis(entry.age), answered })
 }
 
 fn counters(info: &DeviceInfo, key: &PublicKey) -> Option<Counters> {

@@ -181,3 +181,33 @@ fn a_healthy_link_costs_one_question_a_second() {
     link.run(Duration::from_secs(100));
     assert!((95..=105).contains(&(link.asked - before)), "{}", link.asked - before);
 }
+
+#[test]
+fn a_peer_that_asks_and_hears_is_not_asked_back_and_missed_when_it_stops() {
+    let mut link = Simulation::new(0.0, false);
+    link.run(Duration::from_secs(5));
+    let connected = Some(Evidence::Connected { settled: true });
+    assert_eq!(link.probe.evidence(link.now, false), connected);
+    let before = link.asked;
+    for _ in 0..20 {
+        link.probe.confirm(link.now, Some(Duration::from_secs(1)));
+        link.run(Duration::from_secs(1));
+    }
+    assert!(link.asked <= before + 1, "{} questions more", link.asked - before);
+    assert_eq!(link.probe.evidence(link.now, false), connected);
+    link.alive = false;
+    link.run(Duration::from_secs(4));
+    assert_eq!(link.probe.evidence(link.now, false), Some(Evidence::NotConnected { one_way: false }));
+}
+
+#[test]
+fn a_peer_that_asks_and_does_not_hear_is_asked_back() {
+    let mut link = Simulation::new(0.0, false);
+    link.run(Duration::from_secs(5));
+    link.alive = false;
+    for second in 1..=5 {
+        link.probe.confirm(link.now, Some(Duration::from_secs(1 + second)));
+        link.run(Duration::from_secs(1));
+    }
+    assert_eq!(link.probe.evidence(link.now, true), Some(Evidence::NotConnected { one_way: true }));
+}

@@ -248,17 +248,22 @@ fn n7_w12_the_restore_is_said() {
     assert!(desired.networks[&net("net")].restored);
     let local = &world.hosts[&name("a")];
     let now = world.host_now(&name("a"));
-    let none = std::collections::BTreeMap::new();
-    let statuses = spanwire_engine::worker::report(
-        &desired,
-        &local.recorded,
-        &local.host,
-        &now,
-        &none,
-        &std::collections::BTreeMap::new(),
-    );
-    let conditions = &statuses.intents[&net("net")].conditions;
-    assert!(conditions.iter().any(|condition| condition.kind == "ControlClusterRestored"));
+    let report = |desired: &_, previous: &std::collections::BTreeMap<_, _>| {
+        let failed = std::collections::BTreeMap::new();
+        let (recorded, host) = (&local.recorded, &local.host);
+        spanwire_engine::worker::report(desired, recorded, host, &now, previous, &failed).intents
+    };
+    let says = |statuses: &std::collections::BTreeMap<_, spanwire_engine::WorkerStatus>| {
+        let conditions = &statuses[&net("net")].conditions;
+        conditions.iter().any(|condition| condition.kind == "ControlClusterRestored")
+    };
+    let first = report(&desired, &std::collections::BTreeMap::new());
+    assert!(says(&first));
+    let mut later = desired.clone();
+    later.networks.get_mut(&net("net")).unwrap().restored = false;
+    assert!(says(&report(&later, &first)), "it stays said");
+    later.networks.get_mut(&net("net")).unwrap().applied.as_mut().unwrap().generation += 1;
+    assert!(!says(&report(&later, &first)), "until the next intent");
 }
 
 #[test]

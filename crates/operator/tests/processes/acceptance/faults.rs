@@ -92,7 +92,7 @@ fn w17_an_intent_that_may_not_be_read_is_unknown_and_a_teardown_removes() {
     site.apply(&intent("me", "topology: mesh\npeers: []\ntunnelAddress: 100.90.0.1"));
     wait_until("the teardown is followed", || me.devices().is_empty());
     wait_until("and said", || {
-        super::is_applied(&site, "me")
-            && site.field::<WorkerSliceConfigSpec>("demo.me", "/status/peerStatuses") == serde_json::json!([])
+        let rows = site.field::<WorkerSliceConfigSpec>("demo.me", "/status/peerStatuses");
+        super::is_applied(&site, "me") && rows.as_array().is_none_or(Vec::is_empty)
     });
 }

@@ -87,6 +87,9 @@ fn p5_and_p8_the_order_of_peers_and_what_stands_beside_the_list_write_no_link() 
     fake(&site, "b", 9);
     admit(&site, "me", 1);
     let _worker = me.start();
+    // With an address they are probed, and what nobody answers is judged within seconds.
+    admit(&site, "a", 11);
+    admit(&site, "b", 12);
     let base = "members: [me, a, b]\ntopology: mesh\n";
     site.apply(&intent("me", &format!("{base}peers: [a, b]")));
     wait_until("both links are there", || is_applied(&site, "me") && recorded(&site, me).len() == 2);
