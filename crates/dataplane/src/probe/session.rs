@@ -27,7 +27,7 @@ use look::{Depth, Look, Question, Seen};
 /// Moments are rounded up to this.
 const TICK: Duration = Duration::from_millis(100);
 /// How often the questions of peers are looked up that are not asked themselves, because they ask.
-const HEARD: Duration = Duration::from_millis(500);
+const HEARD: Duration = Duration::from_millis(200);
 /// How often peers that do not answer are looked up at their device.
 const LOOK: Duration = Duration::from_secs(2);
 

@@ -52,8 +52,8 @@ const HURRIED_ROUNDS: u32 = 300;
 /// A round whose end was noticed this late counts for nothing: the process slept, not the link.
 const LATE: Duration = Duration::from_millis(250);
 
-/// How late it may be known that a question arrived.
-const HEARD_LATE: Duration = Duration::from_millis(500);
+/// How late it may be known here that a question arrived, and how late a peer may ask.
+const HEARD_LATE: Duration = Duration::from_millis(200);
 
 /// What to do at a moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -138,7 +138,8 @@ impl LinkProbe {
     /// When [`LinkProbe::poll`] has something to do.
     pub(crate) fn next(&self) -> Duration {
         if self.answered {
-            return self.next_start();
+            let overdue = self.confirmed.filter(|_| self.is_confirmed()).map(|at| at + self.overdue());
+            return overdue.unwrap_or_else(|| self.next_start());
         }
         let end = self.started + self.window();
         if self.asked < self.questions() {
@@ -175,9 +176,11 @@ impl LinkProbe {
         if now < self.next() {
             return due;
         }
-        if self.answered && self.is_confirmed(now) {
-            self.started = now;
-            return due;
+        // The peer asked and does not any more: that is a round without an answer.
+        if self.is_confirmed() {
+            self.confirmed = None;
+            self.miss(now);
+            due.missed = true;
         }
         if self.answered {
             self.open(now);
@@ -259,10 +262,15 @@ impl LinkProbe {
         }
     }
 
-    /// Whether a link that works was confirmed so lately that it need not be asked.
-    fn is_confirmed(&self, now: Duration) -> bool {
-        let lately = self.timing.interval + self.timing.window + HEARD_LATE;
-        self.up == Some(true) && self.confirmed.is_some_and(|at| now.saturating_sub(at) < lately)
+    /// Whether the peer's questions say all that there is to know, so that it need not be asked.
+    fn is_confirmed(&self) -> bool {
+        self.up == Some(true) && self.answered && self.confirmed.is_some()
+    }
+
+    /// How long after one question of the peer the next one is missing: its interval, one question lost, and the time
+    /// until it is known here.
+    fn overdue(&self) -> Duration {
+        self.timing.interval + self.timing.resend + HEARD_LATE
     }
 
     /// What is known; `None`: nothing yet. `one_way`: the peer's own questions arrive.

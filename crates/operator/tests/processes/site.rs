@@ -223,6 +223,18 @@ impl Site {
     }
 }
 
+impl Drop for Site {
+    /// What a failed test leaves to look at.
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("--- controller ---\n{}", self.controller_log());
+            for member in &self.members {
+                eprintln!("--- worker of {} ---\n{}", member.name, member.log());
+            }
+        }
+    }
+}
+
 impl Gateway {
     fn new(
         host: Host,
@@ -307,16 +319,17 @@ impl Gateway {
         let names = text.lines().filter_map(|line| line.split(": ").nth(1));
         let names = names.filter(|name| name.starts_with("sw")).map(str::to_owned);
         names
-            .map(|name| {
-                let index = self.host.device_index(&name).unwrap();
-                let shown = self.host.output("wg", &["show", &name, "latest-handshakes"], "").unwrap();
+            .filter_map(|name| {
+                // One that goes meanwhile is gone.
+                let index = self.host.device_index(&name).ok()?;
+                let shown = self.host.output("wg", &["show", &name, "latest-handshakes"], "").ok()?;
                 let peer = |line: &str| {
                     let (key, at) = line.split_once('\t').unwrap();
                     (key.to_owned(), at.parse().unwrap())
                 };
                 let mut peers: Vec<(String, u64)> = shown.lines().map(peer).collect();
                 peers.sort();
-                Device { name, index, peers }
+                Some(Device { name, index, peers })
             })
             .collect()
     }

@@ -74,9 +74,10 @@ where
         let name = &object.metadata.name;
         let stated = self.express(object)?;
         let params = PatchParams { force, ..PatchParams::apply(self.manager.as_str()) };
+        let since = self.mirror.moment(name);
         let answer = self.api.patch(name, &params, &Patch::Apply(stated)).await;
         let answer = answer.map_err(|source| refused::<S>("write", name, source))?;
-        self.mirror.absorb(answer);
+        self.mirror.absorb(answer, since);
         Ok(())
     }
 
@@ -97,9 +98,10 @@ where
         let name = &object.metadata.name;
         let stated = self.express(object)?;
         let params = PatchParams { force: true, ..PatchParams::apply(self.manager.as_str()) };
+        let since = self.mirror.moment(name);
         let answer = self.api.patch_status(name, &params, &Patch::Apply(stated)).await;
         let answer = answer.map_err(|source| refused::<S>("write the status of", name, source))?;
-        self.mirror.absorb(answer);
+        self.mirror.absorb(answer, since);
         Ok(Written::Changed)
     }
 
@@ -107,11 +109,12 @@ where
     pub(super) async fn delete(&self, name: &str, uid: &str) -> Result<Written, Error> {
         let preconditions = Preconditions { uid: Some(uid.to_owned()), resource_version: None };
         let params = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::default() };
+        let since = self.mirror.moment(name);
         let written = match self.api.delete(name, &params).await {
             Ok(answer) => {
                 // An object with a finalizer is answered as it stands from now on.
                 if let Some(object) = answer.left().filter(|object| object.metadata.finalizers.is_some()) {
-                    self.mirror.absorb(object);
+                    self.mirror.absorb(object, since);
                     return Ok(Written::Changed);
                 }
                 Written::Changed

@@ -80,9 +80,25 @@ struct State<S: Kind> {
     listed: Option<Objects<S>>,
     complete: bool,
     fault: Option<Arc<watcher::Error>>,
+    /// How often each name was seen to go.
+    removals: BTreeMap<String, u64>,
+    /// How many lists were completed.
+    lists: u64,
+}
+
+/// What was known of removals when a call began: an answer that comes after the object's deletion was seen must not bring
+/// it back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Moment {
+    removals: u64,
+    lists: u64,
 }
 
 impl<S: Kind> State<S> {
+    fn moment(&self, name: &str) -> Moment {
+        Moment { removals: self.removals.get(name).copied().unwrap_or_default(), lists: self.lists }
+    }
+
     fn heard(&self) -> Result<&Self, Error> {
         match &self.fault {
             Some(cause) => Err(Error::Unheard { kind: S::PLURAL, cause: Arc::clone(cause) }),
@@ -123,7 +139,14 @@ where
 {
     /// Follows all objects that `api` shows, or the one called `name`; `news` hears of every change.
     pub(super) fn start(api: Api<DynamicObject>, name: Option<&str>, news: watch::Sender<()>) -> Self {
-        let state = State { objects: BTreeMap::new(), listed: None, complete: false, fault: None };
+        let state = State {
+            objects: BTreeMap::new(),
+            listed: None,
+            complete: false,
+            fault: None,
+            removals: BTreeMap::new(),
+            lists: 0,
+        };
         let shared = Arc::new(Shared { state: Mutex::new(state), settled: watch::Sender::new(()), news });
         let mut config = watcher::Config::default().page_size(PAGE).timeout(WATCH);
         if let Some(name) = name {
@@ -179,9 +202,14 @@ where
         self.shared.lock().listed_once().map(|state| state.objects.get(name).cloned())
     }
 
-    /// Takes over what a call of our own answered, so that the next read knows of it.
-    pub(super) fn absorb(&self, object: DynamicObject) {
-        self.shared.put(object, Freshness::Newer);
+    /// To be asked before a call whose answer is to be absorbed.
+    pub(super) fn moment(&self, name: &str) -> Moment {
+        self.shared.lock().moment(name)
+    }
+
+    /// Takes over what a call of our own answered that began at `since`, so that the next read knows of it.
+    pub(super) fn absorb(&self, object: DynamicObject, since: Moment) {
+        self.shared.put(object, Freshness::Answer(since));
     }
 
     /// Takes over what a consistent read showed, also where it is older: the server was restored from a backup.
@@ -208,6 +236,8 @@ where
 enum Freshness {
     /// The newer one.
     Newer,
+    /// The newer one, unless the object went meanwhile.
+    Answer(Moment),
     /// The one that came last.
     Any,
 }
@@ -222,7 +252,10 @@ impl<S: Kind> Shared<S> {
         let mut state = self.lock();
         let known = state.objects.get(&name).map(Held::version);
         let news = match freshness {
-            Freshness::Newer => known.is_none_or(|known| is_newer(held.version(), known)),
+            Freshness::Answer(since) if known.is_none() => state.moment(&name) == since,
+            Freshness::Newer | Freshness::Answer(_) => {
+                known.is_none_or(|known| is_newer(held.version(), known))
+            }
             Freshness::Any => known != Some(held.version()),
         };
         if news {
@@ -237,7 +270,11 @@ impl<S: Kind> Shared<S> {
             watcher::Event::Apply(object) => self.put(object, Freshness::Newer),
             watcher::Event::Delete(object) => {
                 let name = object.metadata.name.unwrap_or_default();
-                if self.lock().objects.remove(&name).is_some() {
+                let mut state = self.lock();
+                let known = state.objects.remove(&name).is_some();
+                *state.removals.entry(name).or_default() += 1;
+                drop(state);
+                if known {
                     self.news.send_replace(());
                 }
             }
@@ -250,6 +287,7 @@ impl<S: Kind> Shared<S> {
                 let mut state = self.lock();
                 state.objects = state.listed.take().unwrap_or_default();
                 state.complete = true;
+                state.lists += 1;
                 state.fault = None;
                 drop(state);
                 self.settled.send_replace(());
@@ -304,3 +342,6 @@ async fn follow<S: Kind>(shared: Arc<Shared<S>>, api: Api<DynamicObject>, config
         sleep(pause.next().unwrap_or(LONGEST_PAUSE)).await;
     }
 }
+
+#[cfg(test)]
+mod tests;
