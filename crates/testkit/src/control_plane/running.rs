@@ -48,10 +48,11 @@ impl Running {
         let _ = fs::remove_file(&program.log);
         let mut api_server = Process::start(program).map_err(|source| failed(API_SERVER, source))?;
         let certificate = programs::certificate(folder);
-        wait(&mut api_server, API_SERVER, access.port, || certificate.is_file())?;
-        access.ca = fs::read_to_string(&certificate)
-            .map_err(|source| ControlPlaneError::File { path: certificate, source })?;
-        wait_for_api_server(&mut api_server, access)?;
+        wait(&mut api_server, API_SERVER, access.port, || {
+            // It may be read while it is written: what was read counts when the server is trusted by it.
+            access.ca = fs::read_to_string(&certificate).unwrap_or_default();
+            !access.ca.is_empty() && blocking(is_ready(access))
+        })?;
         Ok(Self { folder: folder.to_owned(), etcd, api_server })
     }
 
@@ -108,9 +109,12 @@ fn wait_for_etcd(etcd: &mut Process, folder: &Path) -> Result<(), ControlPlaneEr
 
 /// Ready is what the server says of itself, and that it reads what etcd holds.
 fn wait_for_api_server(process: &mut Process, access: &Access) -> Result<(), ControlPlaneError> {
-    // A question that a server hears while it starts may never be answered.
-    let answered = async || tokio::time::timeout(ANSWER, answers(access)).await.unwrap_or(false);
-    wait(process, API_SERVER, access.port, || blocking(answered()))
+    wait(process, API_SERVER, access.port, || blocking(is_ready(access)))
+}
+
+/// A question that a server hears while it starts may never be answered.
+async fn is_ready(access: &Access) -> bool {
+    tokio::time::timeout(ANSWER, answers(access)).await.unwrap_or(false)
 }
 
 async fn answers(access: &Access) -> bool {
@@ -125,7 +129,7 @@ fn wait(
     process: &mut Process,
     program: &'static str,
     port: u16,
-    come_true: impl Fn() -> bool,
+    mut come_true: impl FnMut() -> bool,
 ) -> Result<(), ControlPlaneError> {
     let end = Instant::now() + LIMIT;
     loop {
