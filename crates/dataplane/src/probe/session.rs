@@ -157,18 +157,24 @@ impl Session {
             }
             probe.settle(now);
         }
-        let is_silent = |link: &&Link| link.probe.as_ref().is_none_or(|probe| probe.misses() > 0);
-        let silent: Vec<&Target> = self.links.values().filter(is_silent).map(|link| &link.target).collect();
-        if !silent.is_empty() && now >= self.looked + LOOK {
-            (self.looked, self.listened) = (now, now);
-            self.look.start(&silent, Depth::Counters);
-        } else if now >= self.listened + HEARD {
-            self.listened = now;
-            let asked: Vec<&Target> =
-                self.links.values().filter(|link| link.is_asked()).map(|link| &link.target).collect();
-            if !asked.is_empty() {
-                self.look.start(&asked, Depth::Questions);
-            }
+        self.look_up(now);
+    }
+
+    /// Looks up the questions of peers that ask, and from time to time the counters of those that do not answer.
+    fn look_up(&mut self, now: Duration) {
+        let is_silent = |link: &Link| link.probe.as_ref().is_none_or(|probe| probe.misses() > 0);
+        let counters = now >= self.looked + LOOK && self.links.values().any(is_silent);
+        if !counters && now < self.listened + HEARD {
+            return;
+        }
+        let concerned = self.links.values().filter(|link| link.is_asked() || counters && is_silent(link));
+        let targets: Vec<&Target> = concerned.map(|link| &link.target).collect();
+        self.listened = now;
+        if counters {
+            self.looked = now;
+        }
+        if !targets.is_empty() {
+            self.look.start(&targets, if counters { Depth::Counters } else { Depth::Questions });
         }
     }
 

@@ -138,8 +138,7 @@ impl LinkProbe {
     /// When [`LinkProbe::poll`] has something to do.
     pub(crate) fn next(&self) -> Duration {
         if self.answered {
-            let overdue = self.confirmed.filter(|_| self.is_confirmed()).map(|at| at + self.overdue());
-            return overdue.unwrap_or_else(|| self.next_start());
+            return self.confirmed_at().map_or_else(|| self.next_start(), |at| at + self.overdue());
         }
         let end = self.started + self.window();
         if self.asked < self.questions() {
@@ -177,7 +176,7 @@ impl LinkProbe {
             return due;
         }
         // The peer asked and does not any more: that is a round without an answer.
-        if self.is_confirmed() {
+        if self.confirmed_at().is_some() {
             self.confirmed = None;
             self.miss(now);
             due.missed = true;
@@ -262,9 +261,9 @@ impl LinkProbe {
         }
     }
 
-    /// Whether the peer's questions say all that there is to know, so that it need not be asked.
-    fn is_confirmed(&self) -> bool {
-        self.up == Some(true) && self.answered && self.confirmed.is_some()
+    /// When the peer's last question came that says all there is to know, so that the peer need not be asked.
+    fn confirmed_at(&self) -> Option<Duration> {
+        self.confirmed.filter(|_| self.up == Some(true) && self.answered)
     }
 
     /// How long after one question of the peer the next one is missing: its interval, one question lost, and the time
