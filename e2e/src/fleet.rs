@@ -21,6 +21,7 @@ use folder::Folder;
 pub use member::Member;
 use spanwire_api::GatewayNetworkStatus;
 use spanwire_testkit::{
+    folder::copy,
     lab::{Lab, userns},
     process::{Process, Program},
 };
@@ -229,7 +230,9 @@ impl Fleet {
             std::fs::copy(log, folder.join(name)).with_context(|| format!("copying {}", log.display()))?;
         }
         match &self.control {
-            Control::Files(path) => folder::copy(path, &folder.join("control")),
+            Control::Files(path) => {
+                copy(path, &folder.join("control")).with_context(|| format!("copying {}", path.display()))
+            }
             Control::Servers(servers) => servers.save(folder),
         }
     }

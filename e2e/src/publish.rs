@@ -29,7 +29,6 @@ const MEMBERS: usize = 100;
 const TOGETHER: usize = 8;
 const PAGE: u32 = 500;
 const LIMIT: Duration = Duration::from_secs(300);
-const TOKENS: i64 = 3600;
 
 /// What is run.
 #[derive(Debug)]
@@ -132,15 +131,12 @@ impl Bench<'_> {
 
     /// Gateways whose workers have published their facts, networks, and the controller's account.
     async fn declare(&self, namespace: &str) -> Result<()> {
-        self.plane.namespace(namespace).await.context("making a namespace")?;
-        let role = serde_saphyr::to_string(&rbac::controller_role(namespace)).context("expressing a role")?;
-        let binding = rbac::role_binding(namespace, rbac::CONTROLLER_ROLE);
-        let binding = serde_saphyr::to_string(&binding).context("expressing a role binding")?;
-        for text in [role, binding] {
-            self.plane.apply(namespace, &text).await.context("giving the controller its rights")?;
-        }
-        let made = self.plane.service_account(namespace, rbac::CONTROLLER_ROLE, TOKENS);
-        made.await.context("making the controller's account")?;
+        let (name, role) = (rbac::CONTROLLER_ROLE, rbac::controller_role(namespace));
+        let binding = rbac::role_binding(namespace, name);
+        self.plane
+            .account(namespace, name, Some(&role), &binding)
+            .await
+            .context("making the controller's account")?;
         let gateways = self.api::<GatewaySpec>(namespace);
         let one = |number: usize| {
             let gateways = gateways.clone();

@@ -43,6 +43,8 @@ use access::Access;
 use assets::Assets;
 use running::Running;
 
+use crate::folder;
+
 /// How a control plane differs from a common one.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -188,7 +190,7 @@ impl ControlPlane {
         let copy = tempfile::tempdir_in(&self.folder)
             .map_err(|source| ControlPlaneError::File { path: self.folder.clone(), source })?;
         let mut running = self.running();
-        running.while_stopped(&self.access, |data| running::copy(data, copy.path()))?;
+        running.while_stopped(&self.access, |data| folder::copy(data, copy.path()))?;
         Ok(Snapshot(copy))
     }
 
@@ -201,7 +203,7 @@ impl ControlPlane {
         let mut running = self.running();
         running.while_stopped(&self.access, |data| {
             std::fs::remove_dir_all(data)?;
-            running::copy(snapshot.0.path(), data)
+            folder::copy(snapshot.0.path(), data)
         })
     }
 

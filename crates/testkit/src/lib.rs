@@ -17,6 +17,7 @@
 
 #[cfg(feature = "control-plane")]
 pub mod control_plane;
+pub mod folder;
 pub mod lab;
 pub mod model;
 pub mod prober;

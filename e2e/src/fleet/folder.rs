@@ -39,18 +39,3 @@ impl Folder {
         }
     }
 }
-
-/// Copies a folder of files and folders.
-pub(super) fn copy(from: &Path, to: &Path) -> Result<()> {
-    fs::create_dir_all(to).with_context(|| format!("making {}", to.display()))?;
-    for entry in fs::read_dir(from).with_context(|| format!("listing {}", from.display()))? {
-        let path = entry.with_context(|| format!("listing {}", from.display()))?.path();
-        let target = to.join(path.file_name().unwrap_or_default());
-        if path.is_dir() {
-            copy(&path, &target)?;
-        } else {
-            fs::copy(&path, &target).with_context(|| format!("copying {}", path.display()))?;
-        }
-    }
-    Ok(())
-}

@@ -21,8 +21,6 @@ use super::{Member, NETWORK, control::Places};
 const NAMESPACE: &str = "spanwire";
 /// More workers than this share one API server.
 const MOST_CLUSTERS: usize = 4;
-/// How long tokens are good for, in seconds.
-const TOKENS: i64 = 3600;
 
 /// See the module.
 pub(crate) struct Servers {
@@ -30,6 +28,8 @@ pub(crate) struct Servers {
     control: ControlPlane,
     client: Client,
     controller: String,
+    /// The API servers of the workers: one each, or one for all.
+    own: Vec<Arc<ControlPlane>>,
     workers: Vec<Cluster>,
     /// The control cluster without an object of ours.
     empty: Option<Snapshot>,
@@ -69,18 +69,18 @@ impl Servers {
         });
         let ended = |_| anyhow::anyhow!("the thread that started an API server ended");
         let control = control.map_err(ended)?.context("starting the control cluster")?;
-        let controller = runtime.block_on(prepare_control(&control, members))?;
+        let controller = runtime.block_on(prepare_control(&control))?;
         let client = runtime.block_on(control.client(ADMIN)).context("making a client")?;
         let started = planes.into_iter().map(|plane| {
             let plane = plane.map_err(ended)?.context("starting a worker's cluster")?;
             Ok(Arc::new(plane))
         });
-        let planes = started.collect::<Result<Vec<_>>>()?;
+        let own = started.collect::<Result<Vec<_>>>()?;
         let mut workers = Vec::new();
-        for (member, plane) in members.iter().zip(planes.iter().cycle()) {
+        for (member, plane) in members.iter().zip(own.iter().cycle()) {
             workers.push(runtime.block_on(join(&control, Arc::clone(plane), member))?);
         }
-        Ok(Self { runtime, control, client, controller, workers, empty: None })
+        Ok(Self { runtime, control, client, controller, own, workers, empty: None })
     }
 
     pub(super) fn of_controller(&self) -> Places {
@@ -92,8 +92,7 @@ impl Servers {
     }
 
     pub(super) fn of_worker(&self, name: &str) -> Result<Places> {
-        let cluster = self.workers.iter().find(|cluster| cluster.gateway == name);
-        let cluster = cluster.with_context(|| format!("{name} has no cluster"))?;
+        let cluster = self.cluster(name)?;
         let (local, namespace) = (format!("kube:{}", cluster.plane.name()), own_namespace(name));
         let places = ["--control", "kube:control", "--control-namespace", NAMESPACE];
         let local = ["--local", &local, "--local-namespace", &namespace];
@@ -109,7 +108,7 @@ impl Servers {
         let networks = BTreeSet::from([NETWORK.to_owned()]);
         for member in members {
             let role = rbac::worker_role(NAMESPACE, member.name(), &networks);
-            self.runtime.block_on(apply(&self.control, NAMESPACE, &role, member.name()))?;
+            self.runtime.block_on(self.control.apply_object(NAMESPACE, &role)).context("applying a role")?;
         }
         self.empty = Some(self.snapshot()?);
         Ok(())
@@ -142,8 +141,7 @@ impl Servers {
 
     /// Deletes the Secret of a worker's private key.
     pub(super) fn delete_key(&self, gateway: &str) -> Result<()> {
-        let cluster = self.workers.iter().find(|cluster| cluster.gateway == gateway);
-        let cluster = cluster.with_context(|| format!("{gateway} has no cluster"))?;
+        let cluster = self.cluster(gateway)?;
         self.runtime.block_on(async {
             let client = cluster.plane.client(ADMIN).await.context("making a client")?;
             let secrets: Api<Secret> = Api::namespaced(client, &own_namespace(gateway));
@@ -182,9 +180,12 @@ impl Servers {
     }
 
     fn planes(&self) -> impl Iterator<Item = &ControlPlane> {
-        let shared = self.workers.len() > MOST_CLUSTERS;
-        let own = self.workers.iter().take(if shared { 1 } else { MOST_CLUSTERS });
-        std::iter::once(&self.control).chain(own.map(|cluster| &*cluster.plane))
+        std::iter::once(&self.control).chain(self.own.iter().map(|plane| &**plane))
+    }
+
+    fn cluster(&self, gateway: &str) -> Result<&Cluster> {
+        let cluster = self.workers.iter().find(|cluster| cluster.gateway == gateway);
+        cluster.with_context(|| format!("{gateway} has no cluster"))
     }
 
     /// Commands that show the control cluster.
@@ -195,9 +196,9 @@ impl Servers {
 
     /// Ends the API servers of all workers.
     pub(crate) fn stop_own_clusters(&self) -> Result<()> {
-        for cluster in &self.workers {
-            let ended = cluster.plane.stop_api_server();
-            ended.with_context(|| format!("ending the API server of {}", cluster.gateway))?;
+        for plane in &self.own {
+            let ended = plane.stop_api_server();
+            ended.with_context(|| format!("ending the API server {}", plane.name()))?;
         }
         Ok(())
     }
@@ -218,10 +219,11 @@ impl Servers {
 
 impl Drop for Servers {
     fn drop(&mut self) {
+        self.workers.clear();
         // All at once: each waits for its processes to be gone.
         std::thread::scope(|scope| {
-            for cluster in self.workers.drain(..) {
-                scope.spawn(move || drop(cluster.plane));
+            for plane in self.own.drain(..) {
+                scope.spawn(move || drop(plane));
             }
         });
     }
@@ -249,15 +251,10 @@ async fn objects_of(plane: &ControlPlane) -> Result<String> {
     Ok(text)
 }
 
-/// Namespace, roles and accounts of the control cluster; the controller's kubeconfig.
-async fn prepare_control(control: &ControlPlane, members: &[Member]) -> Result<String> {
-    control.namespace(NAMESPACE).await.context("making the namespace")?;
-    grant(control, NAMESPACE, &rbac::controller_role(NAMESPACE), rbac::CONTROLLER_ROLE).await?;
-    for member in members {
-        // The controller makes the roles themselves.
-        bind(control, NAMESPACE, &rbac::worker_role_name(member.name())).await?;
-    }
-    let user = account(control, NAMESPACE, rbac::CONTROLLER_ROLE).await?;
+/// Namespace and controller's account of the control cluster; its kubeconfig.
+async fn prepare_control(control: &ControlPlane) -> Result<String> {
+    let role = rbac::controller_role(NAMESPACE);
+    let user = account(control, NAMESPACE, rbac::CONTROLLER_ROLE, Some(&role)).await?;
     Ok(text(&control.kubeconfig_file(&user).context("writing the controller's kubeconfig")?))
 }
 
@@ -265,13 +262,12 @@ async fn prepare_control(control: &ControlPlane, members: &[Member]) -> Result<S
 async fn join(control: &ControlPlane, plane: Arc<ControlPlane>, member: &Member) -> Result<Cluster> {
     let (gateway, account_name) = (member.name(), rbac::worker_role_name(member.name()));
     let own = own_namespace(gateway);
-    plane.namespace(&own).await.context("making the namespace")?;
-    grant(&plane, &own, &rbac::worker_local_role(&own, gateway), &account_name).await?;
+    let local = rbac::worker_local_role(&own, gateway);
     let any = SocketAddr::from(([127, 0, 0, 1], 0));
     let mut doors = Vec::new();
     let mut files = Vec::new();
-    for (server, namespace) in [(control, NAMESPACE), (&*plane, &*own)] {
-        let user = account(server, namespace, &account_name).await?;
+    for (server, namespace, role) in [(control, NAMESPACE, None), (&*plane, &*own, Some(&local))] {
+        let user = account(server, namespace, &account_name, role).await?;
         let door = server.expose(member.host(), any).context("opening a door to an API server")?;
         let file = server.kubeconfig_through(&door, &user).context("writing a worker's kubeconfig")?;
         files.push(text(&file));
@@ -281,30 +277,9 @@ async fn join(control: &ControlPlane, plane: Arc<ControlPlane>, member: &Member)
     Ok(Cluster { gateway: gateway.to_owned(), kubeconfig: files.join(":"), plane, _doors: doors })
 }
 
-/// Applies a role and binds it to the service account of that name.
-async fn grant(server: &ControlPlane, namespace: &str, role: &Role, account: &str) -> Result<()> {
-    apply(server, namespace, role, account).await?;
-    bind(server, namespace, account).await
-}
-
-/// Binds the role of that name to the service account of that name.
-async fn bind(server: &ControlPlane, namespace: &str, account: &str) -> Result<()> {
-    apply(server, namespace, &rbac::role_binding(namespace, account), account).await
-}
-
-async fn apply(
-    server: &ControlPlane,
-    namespace: &str,
-    object: &impl serde::Serialize,
-    account: &str,
-) -> Result<()> {
-    let text = serde_saphyr::to_string(object).context("expressing a role")?;
-    server.apply(namespace, &text).await.with_context(|| format!("giving {account} its rights"))?;
-    Ok(())
-}
-
-async fn account(server: &ControlPlane, namespace: &str, name: &str) -> Result<String> {
-    let user = server.service_account(namespace, name, TOKENS).await;
+/// A service account with its rights, by a role that the controller makes where none is given.
+async fn account(server: &ControlPlane, namespace: &str, name: &str, role: Option<&Role>) -> Result<String> {
+    let user = server.account(namespace, name, role, &rbac::role_binding(namespace, name)).await;
     user.with_context(|| format!("making the account {name}"))
 }
 

@@ -9,8 +9,9 @@ mod networks;
 mod second_pass;
 
 use spanwire_api::{GatewaySpec, TunnelLinkSpec, WorkerSliceConfigSpec};
+use spanwire_testkit::process::Process;
 
-use crate::site::{Gateway, Site};
+use crate::site::{Gateway, Site, intent, wait_until};
 
 /// A gateway without a host: its key is published, and nobody answers there.
 fn fake(site: &Site, name: &str, number: u8) {
@@ -56,4 +57,19 @@ fn is_connected(site: &Site, gateway: &str, peers: &[&str]) -> bool {
 fn is_applied(site: &Site, gateway: &str) -> bool {
     let field = |pointer: &str| site.field::<WorkerSliceConfigSpec>(&format!("demo.{gateway}"), pointer);
     field("/status/observedGeneration") == field("/metadata/generation")
+}
+
+/// `me` and `c`, connected.
+fn pair(namespace: &str) -> Option<(Site, [Process; 2])> {
+    let site = Site::new(namespace, &["me", "c"], &["demo"])?;
+    let [me, c] = &site.members[..] else { panic!("two members") };
+    admit(&site, "me", 1);
+    admit(&site, "c", 2);
+    site.apply(&intent("me", "topology: mesh\npeers: [c]\ntunnelAddress: 100.90.0.1"));
+    site.apply(&intent("c", "peers: [me]\ntunnelAddress: 100.90.0.2"));
+    let workers = [me.start(), c.start()];
+    wait_until("me and c are connected", || {
+        is_connected(&site, "me", &["c"]) && is_connected(&site, "c", &["me"])
+    });
+    Some((site, workers))
 }

@@ -205,27 +205,46 @@ impl Member {
     }
 
     fn exchange(&self, other: &Member, limit: Duration) -> Result<(), String> {
-        let server = other.host.udp_socket((other.inside, 0).into()).unwrap();
-        let client = self.host.udp_socket((self.inside, 0).into()).unwrap();
-        for socket in [&server, &client] {
-            socket.set_read_timeout(Some(limit)).unwrap();
-        }
-        let mut buffer = [0; 16];
-        let log = || std::fs::read_to_string(self.folder.join("running.log")).unwrap_or_default();
-        let failed = |way: &str, error: std::io::Error| format!("{way}: {error}\n{}", log());
-        let there = client.send_to(b"there", server.local_addr().unwrap());
-        let arrived = there.and_then(|_| server.recv_from(&mut buffer));
-        let (length, from) = arrived.map_err(|error| failed("there", error))?;
-        let back = server.send_to(&buffer[..length], from).and_then(|_| client.recv(&mut buffer));
-        back.map_err(|error| failed("back", error)).map(|_| ())
+        let log = || fs::read_to_string(self.folder.join("running.log")).unwrap_or_default();
+        let exchanged = exchange((&self.host, self.inside), (&other.host, other.inside), limit);
+        exchanged.map_err(|(way, error)| format!("{way}: {error}\n{}", log()))
     }
 
     /// Our devices here, by name.
     pub(crate) fn devices(&self) -> Vec<String> {
-        let text = self.host.output("ip", &["-o", "link"], "").unwrap();
-        let names = text.lines().filter_map(|line| line.split(": ").nth(1));
-        names.filter(|name| name.starts_with("sw")).map(str::to_owned).collect()
+        device_names(&self.host)
     }
+}
+
+/// Our devices on a host, by name.
+pub(crate) fn device_names(host: &Host) -> Vec<String> {
+    let text = host.output("ip", &["-o", "link"], "").unwrap();
+    let names = text.lines().filter_map(|line| line.split(": ").nth(1));
+    names.filter(|name| name.starts_with("sw")).map(str::to_owned).collect()
+}
+
+/// One datagram from an address of a host to one of another, and its answer. The error says which way failed.
+pub(crate) fn exchange(
+    (from, source): (&Host, IpAddr),
+    (to, target): (&Host, IpAddr),
+    limit: Duration,
+) -> Result<(), (&'static str, std::io::Error)> {
+    let server = to.udp_socket((target, 0).into()).unwrap();
+    let client = from.udp_socket((source, 0).into()).unwrap();
+    for socket in [&server, &client] {
+        socket.set_read_timeout(Some(limit)).unwrap();
+    }
+    let mut buffer = [0; 16];
+    let there = client.send_to(b"there", server.local_addr().unwrap());
+    let arrived = there.and_then(|_| server.recv_from(&mut buffer)).map_err(|error| ("there", error))?;
+    let (length, from) = arrived;
+    let back = server.send_to(&buffer[..length], from).and_then(|_| client.recv(&mut buffer));
+    back.map(drop).map_err(|error| ("back", error))
+}
+
+/// The key of one of many gateways without a host.
+pub(crate) fn far_key(number: usize) -> spanwire_engine::PublicKey {
+    spanwire_engine::PublicKey(std::array::from_fn(|at| (number >> (8 * (at % 2))) as u8 | 1 << (at % 8)))
 }
 
 /// What a process is told by its environment.

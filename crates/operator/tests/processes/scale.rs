@@ -2,7 +2,7 @@
 
 use std::{fmt::Write as _, time::Instant};
 
-use crate::fleet::{Fleet, cannot, wait_until, write};
+use crate::fleet::{Fleet, cannot, far_key, wait_until, write};
 
 const SPOKES: usize = 1_000;
 
@@ -16,9 +16,7 @@ fn declare(fleet: &Fleet) {
             (format!("far-{number}"), format!("10.{}.{}.0/24", 100 + number / 250, number % 250));
         let head = format!("apiVersion: spanwire.dev/v1alpha1\nkind: Gateway\nmetadata:\n  name: {name}\n");
         write(&control.join(format!("gateways/{name}.yaml")), &format!("{head}spec:\n  subnets: [{net}]\n"));
-        let key = spanwire_engine::PublicKey(std::array::from_fn(|at| {
-            (number >> (8 * (at % 2))) as u8 | 1 << (at % 8)
-        }));
+        let key = far_key(number);
         let text = format!("{head}status:\n  publicKey: {key}\n  keyGeneration: 1\n");
         write(&control.join(format!("gateways/{name}.status.worker.yaml")), &text);
         let _ = write!(peers, "{name}, ");

@@ -4,6 +4,7 @@
 use std::{
     collections::BTreeSet,
     fs,
+    net::IpAddr,
     path::PathBuf,
     sync::{Arc, LazyLock, Mutex},
     time::Duration,
@@ -24,10 +25,7 @@ use spanwire_testkit::{
 };
 
 pub(crate) use crate::fleet::wait_until;
-use crate::fleet::{Run, begin, cannot, run, start};
-
-/// How long tokens are good for, in seconds.
-const TOKENS: i64 = 3600;
+use crate::fleet::{Run, begin, cannot, device_names, exchange, run, start};
 
 static RUNTIME: LazyLock<tokio::runtime::Runtime> = LazyLock::new(|| {
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
@@ -48,6 +46,8 @@ pub(crate) struct Site {
     pub(crate) own: Server,
     /// The namespace in the control cluster; that of a worker in its own is this and the worker's name.
     pub(crate) namespace: String,
+    /// The controller's user name.
+    controller: String,
     folder: tempfile::TempDir,
     _lab: Lab,
 }
@@ -55,6 +55,7 @@ pub(crate) struct Site {
 /// A gateway's host with its dataplane, and its way to both servers.
 pub(crate) struct Gateway {
     pub(crate) host: Host,
+    inside: IpAddr,
     pub(crate) name: String,
     pub(crate) folder: PathBuf,
     namespaces: [String; 2],
@@ -79,12 +80,8 @@ impl Server {
 
     /// An account with a role, as those of users are installed.
     fn account(&self, namespace: &str, name: &str, role: Option<&Role>) -> String {
-        RUNTIME.block_on(self.plane.namespace(namespace)).unwrap();
-        if let Some(role) = role {
-            self.apply(namespace, &serde_saphyr::to_string(role).unwrap());
-        }
-        self.apply(namespace, &serde_saphyr::to_string(&rbac::role_binding(namespace, name)).unwrap());
-        RUNTIME.block_on(self.plane.service_account(namespace, name, TOKENS)).unwrap()
+        let binding = rbac::role_binding(namespace, name);
+        RUNTIME.block_on(self.plane.account(namespace, name, role, &binding)).unwrap()
     }
 }
 
@@ -99,20 +96,21 @@ impl Site {
         let (control, own) = (Server::new(control), Server::new(own));
         let (folder, mut lab) = (tempfile::tempdir().unwrap(), Lab::new().unwrap());
         let controller = rbac::controller_role(namespace);
-        control.account(namespace, rbac::CONTROLLER_ROLE, Some(&controller));
+        let controller = control.account(namespace, rbac::CONTROLLER_ROLE, Some(&controller));
         let mut members = Vec::new();
         for (number, name) in (1..).zip(names) {
             let host = lab.host(name).unwrap();
-            host.add_address("lo", format!("10.72.{number}.1/24").parse().unwrap()).unwrap();
+            let inside: ipnet::IpNet = format!("10.72.{number}.1/24").parse().unwrap();
+            host.add_address("lo", inside).unwrap();
             let text = format!(
                 "apiVersion: spanwire.dev/v1alpha1\nkind: Gateway\nmetadata:\n  name: {name}\nspec:\n  subnets: \
                  [10.72.{number}.0/24]\n  advertise:\n    host: {}\n",
                 host.address()
             );
             control.apply(namespace, &text);
-            members.push(Gateway::new(host, &folder, [&control, &own], namespace, networks));
+            members.push(Gateway::new((host, inside.addr()), &folder, [&control, &own], namespace, networks));
         }
-        Some(Self { members, control, own, namespace: namespace.to_owned(), folder, _lab: lab })
+        Some(Self { members, control, own, namespace: namespace.to_owned(), controller, folder, _lab: lab })
     }
 
     /// Writes an object to the control cluster as a person would.
@@ -199,8 +197,7 @@ impl Site {
     }
 
     fn controller_variables(&self) -> Vec<(String, String)> {
-        let user = format!("system:serviceaccount:{}:{}", self.namespace, rbac::CONTROLLER_ROLE);
-        let path = self.control.plane.kubeconfig_by(&self.control.proxy, None, &user).unwrap();
+        let path = self.control.plane.kubeconfig_by(&self.control.proxy, None, &self.controller).unwrap();
         vec![("KUBECONFIG".to_owned(), path.display().to_string())]
     }
 
@@ -237,7 +234,7 @@ impl Drop for Site {
 
 impl Gateway {
     fn new(
-        host: Host,
+        (host, inside): (Host, IpAddr),
         folder: &tempfile::TempDir,
         servers: [&Server; 2],
         namespace: &str,
@@ -263,7 +260,7 @@ impl Gateway {
         let arguments = ["dataplane".into(), "--socket".into(), folder.join("dataplane.sock").into()];
         let dataplane = start(Some(&host), &folder.join("dataplane.log"), arguments.into(), &[]);
         let variables = vec![("KUBECONFIG".to_owned(), files.join(":"))];
-        Self { host, name, folder, namespaces, variables, _dataplane: dataplane, _doors: doors }
+        Self { host, inside, name, folder, namespaces, variables, _dataplane: dataplane, _doors: doors }
     }
 
     fn arguments(&self, more: &[&str]) -> Vec<String> {
@@ -315,10 +312,8 @@ impl Gateway {
 
     /// Our devices here with their peers: name, kernel index, and for each key its latest handshake.
     pub(crate) fn devices(&self) -> Vec<Device> {
-        let text = self.host.output("ip", &["-o", "link"], "").unwrap();
-        let names = text.lines().filter_map(|line| line.split(": ").nth(1));
-        let names = names.filter(|name| name.starts_with("sw")).map(str::to_owned);
-        names
+        device_names(&self.host)
+            .into_iter()
             .filter_map(|name| {
                 // One that goes meanwhile is gone.
                 let index = self.host.device_index(&name).ok()?;
@@ -344,23 +339,7 @@ impl Gateway {
 
     /// Whether a datagram and its answer get through to the subnet of another host within a second.
     pub(crate) fn reaches(&self, other: &Gateway) -> bool {
-        let inside = |gateway: &Gateway| -> std::net::IpAddr {
-            let text = gateway.host.output("ip", &["-o", "-4", "address", "show", "dev", "lo"], "").unwrap();
-            let of_subnet = text.split_whitespace().find(|word| word.starts_with("10.72.")).unwrap();
-            of_subnet.split('/').next().unwrap().parse().unwrap()
-        };
-        let server = other.host.udp_socket((inside(other), 0).into()).unwrap();
-        let client = self.host.udp_socket((inside(self), 0).into()).unwrap();
-        for socket in [&server, &client] {
-            socket.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
-        }
-        let mut buffer = [0; 16];
-        let there = client.send_to(b"there", server.local_addr().unwrap());
-        there
-            .and_then(|_| server.recv_from(&mut buffer))
-            .and_then(|(length, from)| server.send_to(&buffer[..length], from))
-            .and_then(|_| client.recv(&mut buffer))
-            .is_ok()
+        exchange((&self.host, self.inside), (&other.host, other.inside), Duration::from_secs(1)).is_ok()
     }
 }
 

@@ -11,6 +11,7 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use k8s_openapi::api::{
     authentication::v1::{TokenRequest, TokenRequestSpec},
     core::v1::ServiceAccount,
+    rbac::v1::{Role, RoleBinding},
 };
 use kube::{
     Api, Client, Config,
@@ -19,6 +20,9 @@ use kube::{
 };
 
 use super::{ControlPlane, ControlPlaneError, programs::write_private};
+
+/// In seconds.
+const HOUR: i64 = 3600;
 
 /// The user who may do everything.
 pub const ADMIN: &str = "admin";
@@ -160,6 +164,26 @@ impl ControlPlane {
         let token = answer.status.map(|status| status.token).unwrap_or_default();
         self.access.tokens.lock().unwrap_or_else(PoisonError::into_inner).insert(user.clone(), token);
         Ok(user)
+    }
+
+    /// A service account with its rights, good for an hour, in a namespace that is made where there is none. Without
+    /// `role` somebody else makes the role that `binding` names. Returns its user name.
+    ///
+    /// # Errors
+    /// The server refused something.
+    pub async fn account(
+        &self,
+        namespace: &str,
+        name: &str,
+        role: Option<&Role>,
+        binding: &RoleBinding,
+    ) -> Result<String, ControlPlaneError> {
+        self.namespace(namespace).await?;
+        if let Some(role) = role {
+            self.apply_object(namespace, role).await?;
+        }
+        self.apply_object(namespace, binding).await?;
+        self.service_account(namespace, name, HOUR).await
     }
 }
 

@@ -44,6 +44,20 @@ impl ControlPlane {
         Ok(applied)
     }
 
+    /// Applies one object that is a value here.
+    ///
+    /// # Errors
+    /// As [`ControlPlane::apply`].
+    pub async fn apply_object(
+        &self,
+        namespace: &str,
+        object: &impl serde::Serialize,
+    ) -> Result<DynamicObject, ControlPlaneError> {
+        let fault = |error: serde_json::Error| ControlPlaneError::Manifest { reason: error.to_string() };
+        let object = serde_json::to_value(object).and_then(serde_json::from_value).map_err(fault)?;
+        apply(&self.client(ADMIN).await?, namespace, &object).await
+    }
+
     /// Makes a namespace where there is none of the name. There is nobody who would empty it again: give each test
     /// its own.
     ///

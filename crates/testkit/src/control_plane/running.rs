@@ -167,18 +167,3 @@ pub(super) fn blocking<T: Send>(future: impl Future<Output = T> + Send) -> T {
     };
     thread::scope(|scope| scope.spawn(run).join()).expect("nothing above panics")
 }
-
-/// Copies a folder.
-pub(super) fn copy(from: &Path, to: &Path) -> io::Result<()> {
-    fs::create_dir_all(to)?;
-    for entry in fs::read_dir(from)? {
-        let entry = entry?;
-        let target = to.join(entry.file_name());
-        if entry.file_type()?.is_dir() {
-            copy(&entry.path(), &target)?;
-        } else {
-            fs::copy(entry.path(), target)?;
-        }
-    }
-    Ok(())
-}

@@ -1,31 +1,13 @@
 //! A worker whose API servers misbehave: rows W of cases/reconcile.md. What it does not know removes nothing.
 
 use spanwire_api::WorkerSliceConfigSpec;
-use spanwire_testkit::{
-    control_plane::{Call, Fault},
-    process::Process,
-};
+use spanwire_testkit::control_plane::{Call, Fault};
 
-use super::{admit, is_connected};
+use super::{is_applied, is_connected, pair};
 use crate::{
     fleet::LIMIT,
-    site::{Device, Site, intent, wait_until},
+    site::{Device, intent, wait_until},
 };
-
-/// `me` and `c`, connected.
-fn begin(namespace: &str) -> Option<(Site, [Process; 2])> {
-    let site = Site::new(namespace, &["me", "c"], &["demo"])?;
-    let [me, c] = &site.members[..] else { panic!("two members") };
-    admit(&site, "me", 1);
-    admit(&site, "c", 2);
-    site.apply(&intent("me", "topology: mesh\npeers: [c]\ntunnelAddress: 100.90.0.1"));
-    site.apply(&intent("c", "peers: [me]\ntunnelAddress: 100.90.0.2"));
-    let workers = [me.start(), c.start()];
-    wait_until("me and c are connected", || {
-        is_connected(&site, "me", &["c"]) && is_connected(&site, "c", &["me"])
-    });
-    Some((site, workers))
-}
 
 fn names(devices: &[Device]) -> Vec<(String, u32, usize)> {
     devices.iter().map(|device| (device.name.clone(), device.index, device.peers.len())).collect()
@@ -33,7 +15,7 @@ fn names(devices: &[Device]) -> Vec<(String, u32, usize)> {
 
 #[test]
 fn w4_gateways_that_can_not_be_listed_at_the_start_remove_no_link() {
-    let Some((site, [mut worker, _c])) = begin("w4") else { return };
+    let Some((site, [mut worker, _c])) = pair("w4") else { return };
     let [me, c] = &site.members[..] else { panic!("two members") };
     let before = names(&me.devices());
     let faults = [
@@ -63,7 +45,7 @@ fn w4_gateways_that_can_not_be_listed_at_the_start_remove_no_link() {
 
 #[test]
 fn w9_a_conflict_on_a_status_is_retried_and_touches_no_link() {
-    let Some((site, _workers)) = begin("w9") else { return };
+    let Some((site, _workers)) = pair("w9") else { return };
     let me = &site.members[0];
     let before = names(&me.devices());
     site.control.proxy.inject(Fault::Refuse(409), 3, |call: &Call| {
@@ -71,13 +53,13 @@ fn w9_a_conflict_on_a_status_is_retried_and_touches_no_link() {
     });
     site.apply(&intent("me", "topology: mesh\npeers: [c]\ntunnelAddress: 100.90.0.1\ntransit: Routed"));
     assert!(site.control.proxy.wait_for_hits(3, LIMIT), "the status is tried again");
-    wait_until("it is written", || super::is_applied(&site, "me"));
+    wait_until("it is written", || is_applied(&site, "me"));
     assert_eq!(names(&me.devices()), before);
 }
 
 #[test]
 fn w17_an_intent_that_may_not_be_read_is_unknown_and_a_teardown_removes() {
-    let Some((site, [mut worker, _c])) = begin("w17") else { return };
+    let Some((site, [mut worker, _c])) = pair("w17") else { return };
     let [me, c] = &site.members[..] else { panic!("two members") };
     let before = names(&me.devices());
     worker.kill().unwrap();
@@ -93,6 +75,6 @@ fn w17_an_intent_that_may_not_be_read_is_unknown_and_a_teardown_removes() {
     wait_until("the teardown is followed", || me.devices().is_empty());
     wait_until("and said", || {
         let rows = site.field::<WorkerSliceConfigSpec>("demo.me", "/status/peerStatuses");
-        super::is_applied(&site, "me") && rows.as_array().is_none_or(Vec::is_empty)
+        is_applied(&site, "me") && rows.as_array().is_none_or(Vec::is_empty)
     });
 }

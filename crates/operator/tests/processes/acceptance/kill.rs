@@ -9,19 +9,13 @@ use std::sync::{
 use spanwire_api::{AppliedIntentSpec, TunnelLinkSpec, WorkerSliceConfigSpec};
 use spanwire_testkit::control_plane::{Call, Fault};
 
-use super::{admit, fake, is_applied, is_connected};
+use super::{admit, fake, is_applied, is_connected, pair};
 use crate::site::{Gateway, Site, intent, wait_until};
 
 #[test]
 fn acceptance_3_after_a_restart_links_devices_and_records_are_what_they_were() {
-    let Some(site) = Site::new("restart", &["me", "c"], &["demo"]) else { return };
+    let Some((site, [mut worker, _other])) = pair("restart") else { return };
     let [me, c] = &site.members[..] else { panic!("two members") };
-    admit(&site, "me", 1);
-    admit(&site, "c", 2);
-    site.apply(&intent("me", "peers: [c]\ntunnelAddress: 100.90.0.1"));
-    site.apply(&intent("c", "peers: [me]\ntunnelAddress: 100.90.0.2"));
-    let (mut worker, _other) = (me.start(), c.start());
-    wait_until("me and c are connected", || is_connected(&site, "me", &["c"]));
     wait_until("the record says so", || {
         let links = me.records::<TunnelLinkSpec>(&site);
         links.iter().all(|link| link.data["status"]["state"] == "Connected")
@@ -74,12 +68,8 @@ fn begin(namespace: &str) -> Option<Site> {
 }
 
 fn settle(site: &Site, me: &Gateway) {
-    let mut last = None;
     wait_until("the worker has nothing left to write", || {
-        let run = me.once();
-        let done = run.writes().is_empty() && is_applied(site, "me");
-        last = Some(run);
-        done
+        me.once().writes().is_empty() && is_applied(site, "me")
     });
 }
 
