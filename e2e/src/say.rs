@@ -1,6 +1,6 @@
 //! Where progress is written. It refuses the standard output where that belongs to a document.
 
-use std::io::Write as _;
+use std::{io::Write as _, process::ExitCode};
 
 /// Progress for people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,4 +24,12 @@ impl Say {
             Say::Nothing => Ok(()),
         };
     }
+}
+
+/// How a program ends: an error is told with its causes on standard error.
+pub fn end(result: anyhow::Result<ExitCode>) -> ExitCode {
+    result.unwrap_or_else(|error| {
+        eprintln!("error: {error:#}");
+        ExitCode::FAILURE
+    })
 }

@@ -44,9 +44,7 @@ pub fn run(setup: &Setup, say: Say) -> Result<(Fleet, Outcome), Failed> {
 fn play(setup: &Setup, fleet: &mut Fleet, say: Say) -> Result<Outcome> {
     let status = fleet.wait_until_ready()?;
     show::topology(fleet, &status, say);
-    if setup.scenario == Scenario::Writes {
-        return writes::run(setup, fleet, say);
-    }
+    let Some(script) = script(setup.scenario) else { return writes::run(setup, fleet, say) };
     show::links(fleet, say)?;
     let pairs = measure::pairs(fleet, &status)?;
     let expected = judge::expectations(setup, &pairs);
@@ -64,21 +62,29 @@ fn play(setup: &Setup, fleet: &mut Fleet, say: Say) -> Result<Outcome> {
         say.line("The API servers of all workers are away from here on.");
     }
     let scene = Scene { setup, pairs, expected, quiet, say };
-    match setup.scenario {
-        Scenario::HubChange => hub_change::run(&scene, fleet, hub_change::Kill::Nobody),
-        Scenario::Restart => hub_change::run(&scene, fleet, hub_change::Kill::InEveryPhase),
-        Scenario::MeshToHub => mesh_to_hub::run(&scene, fleet),
-        Scenario::Failover => failover::run(&scene, fleet),
-        Scenario::FullMesh => trials::full_mesh(&scene, fleet),
-        Scenario::Members => trials::members(&scene, fleet),
-        Scenario::KeyLoss => trials::key_loss(&scene, fleet),
-        Scenario::Outage => control_cluster::outage(&scene, fleet),
-        Scenario::Emptied => control_cluster::emptied(&scene, fleet),
-        Scenario::Rest => figures::rest(&scene, fleet),
-        Scenario::Latency => figures::latency(&scene, fleet),
-        Scenario::Writes => writes::run(setup, fleet, say),
-        Scenario::Restored => control_cluster::restored(&scene, fleet),
-    }
+    script(&scene, fleet)
+}
+
+/// What happens to a fleet while it is measured.
+type Script = fn(&Scene<'_>, &mut Fleet) -> Result<Outcome>;
+
+/// `None`: nothing is measured, writes are counted.
+fn script(scenario: Scenario) -> Option<Script> {
+    Some(match scenario {
+        Scenario::HubChange => |scene, fleet| hub_change::run(scene, fleet, hub_change::Kill::Nobody),
+        Scenario::Restart => |scene, fleet| hub_change::run(scene, fleet, hub_change::Kill::InEveryPhase),
+        Scenario::MeshToHub => mesh_to_hub::run,
+        Scenario::Failover => failover::run,
+        Scenario::FullMesh => trials::full_mesh,
+        Scenario::Members => trials::members,
+        Scenario::KeyLoss => trials::key_loss,
+        Scenario::Outage => control_cluster::outage,
+        Scenario::Emptied => control_cluster::emptied,
+        Scenario::Restored => control_cluster::restored,
+        Scenario::Rest => figures::rest,
+        Scenario::Latency => figures::latency,
+        Scenario::Writes => return None,
+    })
 }
 
 /// What a scenario knows when its change begins.

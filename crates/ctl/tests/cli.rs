@@ -292,7 +292,7 @@ fn nothing_is_written() {
     assert!(Path::new(env!("CARGO_BIN_EXE_spanwirectl")).exists());
 }
 
-/// The same answers from an API server, by an account that may only read.
+/// The same answers from an API server.
 #[test]
 fn an_api_server_is_read_like_a_directory() {
     use spanwire_testkit::control_plane::{ADMIN, ControlPlane};

@@ -4,7 +4,7 @@ use std::{path::PathBuf, process::ExitCode};
 
 use anyhow::{Context as _, Result};
 use clap::Parser;
-use e2e::{Fleet, Laggard, Say, Scenario, Setup, Topology, Transit, interrupt, scenario};
+use e2e::{Fleet, Laggard, Say, Scenario, Setup, Topology, Transit, interrupt, say, scenario};
 use spanwire_engine::Phase;
 use spanwire_testkit::lab::userns;
 
@@ -83,14 +83,7 @@ fn phase(text: &str) -> Result<Phase, String> {
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
-    match run(&cli) {
-        Ok(code) => code,
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    say::end(run(&Cli::parse()))
 }
 
 fn run(cli: &Cli) -> Result<ExitCode> {

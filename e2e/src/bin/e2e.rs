@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::{Context as _, Result};
 use clap::{Parser, ValueEnum as _};
-use e2e::{Fleet, Laggard, Outcome, Provider, Say, Scenario, Setup, interrupt, scenario};
+use e2e::{Fleet, Laggard, Outcome, Provider, Say, Scenario, Setup, interrupt, say, scenario};
 use serde::Serialize;
 use spanwire_engine::Phase;
 use spanwire_testkit::lab::userns;
@@ -176,10 +176,7 @@ fn without_phases(rate: u32) -> Vec<Case> {
 }
 
 fn main() -> ExitCode {
-    run(&Cli::parse()).unwrap_or_else(|error| {
-        eprintln!("error: {error:#}");
-        ExitCode::FAILURE
-    })
+    say::end(run(&Cli::parse()))
 }
 
 fn run(cli: &Cli) -> Result<ExitCode> {

@@ -7,6 +7,7 @@ use clap::Parser;
 use e2e::{
     Say, interrupt,
     publish::{Plan, run},
+    say,
 };
 
 /// The controller's first pass over 1,000 gateways in ten networks, beside a plain client that writes the same objects
@@ -25,22 +26,16 @@ struct Cli {
 }
 
 fn main() -> ExitCode {
-    measure(&Cli::parse()).map_or_else(
-        |error| {
-            eprintln!("error: {error:#}");
-            ExitCode::FAILURE
-        },
-        |()| ExitCode::SUCCESS,
-    )
+    say::end(measure(&Cli::parse()))
 }
 
-fn measure(cli: &Cli) -> Result<()> {
+fn measure(cli: &Cli) -> Result<ExitCode> {
     interrupt::watch()?;
     let plan = Plan { spanwire: cli.spanwire.clone(), rounds: cli.rounds };
     let figures = run(&plan, Say::Err)?;
     if cli.json {
         println!("{}", serde_json::to_string_pretty(&figures).context("writing the document")?);
-        return Ok(());
+        return Ok(ExitCode::SUCCESS);
     }
     println!(
         "controller / plain client = {:.2} of its time for {} writes; a controller at rest has {} MiB",
@@ -48,5 +43,5 @@ fn measure(cli: &Cli) -> Result<()> {
         figures.writes,
         figures.resident >> 20
     );
-    Ok(())
+    Ok(ExitCode::SUCCESS)
 }

@@ -5,7 +5,7 @@ use std::{path::PathBuf, process::ExitCode, time::Duration};
 use anyhow::{Context as _, Result};
 use clap::Parser;
 use e2e::{
-    Say, interrupt,
+    Say, interrupt, say,
     throughput::{Plan, Turns, run},
 };
 use spanwire_testkit::lab::userns;
@@ -32,16 +32,10 @@ struct Cli {
 }
 
 fn main() -> ExitCode {
-    measure(&Cli::parse()).map_or_else(
-        |error| {
-            eprintln!("error: {error:#}");
-            ExitCode::FAILURE
-        },
-        |()| ExitCode::SUCCESS,
-    )
+    say::end(measure(&Cli::parse()))
 }
 
-fn measure(cli: &Cli) -> Result<()> {
+fn measure(cli: &Cli) -> Result<ExitCode> {
     if userns::is_needed() {
         userns::enter().context(userns::REMEDY)?;
     }
@@ -55,7 +49,7 @@ fn measure(cli: &Cli) -> Result<()> {
     let turns = run(&plan, if cli.json { Say::Err } else { Say::Out })?;
     if cli.json {
         println!("{}", serde_json::to_string_pretty(&turns).context("writing the document")?);
-        return Ok(());
+        return Ok(ExitCode::SUCCESS);
     }
     for Turns { carrier, median, median_seconds, .. } in &turns {
         println!("{carrier:14} median {median:6.2} Gbit/s  {median_seconds:6.2} CPU s/GB");
@@ -69,5 +63,5 @@ fn measure(cli: &Cli) -> Result<()> {
             cli.rounds
         );
     }
-    Ok(())
+    Ok(ExitCode::SUCCESS)
 }

@@ -20,27 +20,27 @@ const MARGIN: Duration = Duration::from_millis(100);
 
 /// How long each pair has to keep its path.
 pub(crate) fn expectations(setup: &Setup, pairs: &[Pair]) -> Vec<Keeps> {
-    let keeps = |from: &str, to: &str| match (setup.transit, setup.scenario) {
-        (Transit::Routed, _) => Keeps::Always,
-        (
-            Transit::Isolated,
-            Scenario::HubChange | Scenario::Restart | Scenario::Outage | Scenario::Latency | Scenario::Writes,
-        ) => isolated_hub_change(from, to),
-        (Transit::Isolated, Scenario::FullMesh) => Keeps::Always,
-        (
-            Transit::Isolated,
-            Scenario::Members | Scenario::KeyLoss | Scenario::Emptied | Scenario::Restored | Scenario::Rest,
-        ) if [from, to].contains(&"hub-a") => Keeps::Always,
-        (
-            Transit::Isolated,
-            Scenario::Members | Scenario::KeyLoss | Scenario::Emptied | Scenario::Restored | Scenario::Rest,
-        ) => Keeps::Never,
-        (Transit::Isolated, Scenario::MeshToHub) if [from, to].contains(&"hub-a") => Keeps::Always,
-        (Transit::Isolated, Scenario::MeshToHub) => Keeps::Until(Phase::Switching),
-        (Transit::Isolated, Scenario::Failover) if is_hub(from) || is_hub(to) => Keeps::Always,
-        (Transit::Isolated, Scenario::Failover) => Keeps::Never,
+    let keeps = |from: &str, to: &str| match setup.transit {
+        Transit::Routed => Keeps::Always,
+        Transit::Isolated => isolated(setup.scenario, from, to),
     };
     pairs.iter().map(|pair| keeps(pair.from.name(), pair.to.name())).collect()
+}
+
+fn isolated(scenario: Scenario, from: &str, to: &str) -> Keeps {
+    let with_hub = |keeps| if [from, to].contains(&"hub-a") { Keeps::Always } else { keeps };
+    match scenario {
+        Scenario::HubChange | Scenario::Restart | Scenario::Outage | Scenario::Latency | Scenario::Writes => {
+            isolated_hub_change(from, to)
+        }
+        Scenario::FullMesh => Keeps::Always,
+        Scenario::Members | Scenario::KeyLoss | Scenario::Emptied | Scenario::Restored | Scenario::Rest => {
+            with_hub(Keeps::Never)
+        }
+        Scenario::MeshToHub => with_hub(Keeps::Until(Phase::Switching)),
+        Scenario::Failover if is_hub(from) || is_hub(to) => Keeps::Always,
+        Scenario::Failover => Keeps::Never,
+    }
 }
 
 /// Hubs reach everybody; the old one is a spoke like any other from Removing on, the new one was one before.

@@ -81,8 +81,8 @@ pub(crate) fn run(setup: &Setup, fleet: &mut Fleet, say: Say) -> Result<Outcome>
     // What is still on its way belongs to the change.
     interrupt::pause(std::time::Duration::from_secs(15))?;
     let requests = fleet.servers()?.requests_since(&marks)?;
-    let writes: Vec<&Request> = requests.iter().filter(|request| request.is_accepted_write()).collect();
-    let writes: Vec<&Request> = writes.into_iter().filter(|request| request.resource != "leases").collect();
+    let counts = |request: &&Request| request.is_accepted_write() && request.resource != "leases";
+    let writes: Vec<&Request> = requests.iter().filter(counts).collect();
     let members = usize::from(setup.members);
     say.line(format!("\n{:34} {:>8} {:>8}", format!("{members} members"), "written", "bound"));
     let mut rest: BTreeMap<String, usize> = BTreeMap::new();

@@ -23,7 +23,7 @@ pub(super) enum Manager {
 }
 
 impl Manager {
-    fn as_str(self) -> &'static str {
+    pub(super) fn as_str(self) -> &'static str {
         match self {
             Manager::Controller => "spanwire-controller",
             Manager::Worker => "spanwire-worker",

@@ -17,7 +17,7 @@ use spanwire_api::{Kind as _, WorkerSliceConfigSpec, rbac};
 use spanwire_engine::{GatewayName, NetworkName, port::Written};
 use tokio::{task::JoinHandle, time::timeout};
 
-use super::{Connection, Error, words};
+use super::{Connection, Error, apply::Manager, words};
 
 const ROLES: &str = "roles";
 /// How long the first list may take.
@@ -30,7 +30,7 @@ pub(super) struct Rights {
     api: Api<Role>,
     namespace: String,
     known: reflector::Store<Role>,
-    written: Mutex<BTreeMap<GatewayName, (Role, Instant)>>,
+    written: Mutex<BTreeMap<GatewayName, (Arc<Role>, Instant)>>,
     task: JoinHandle<()>,
 }
 
@@ -73,7 +73,7 @@ impl Rights {
             return Ok(Written::Same);
         }
         let name = rbac::worker_role_name(gateway.as_str());
-        let params = PatchParams::apply("spanwire-controller").force();
+        let params = PatchParams::apply(Manager::Controller.as_str()).force();
         let answer = self.api.patch(&name, &params, &Patch::Apply(&wanted)).await;
         let role = answer.map_err(|cause| Error::Call {
             verb: "write",
@@ -81,7 +81,7 @@ impl Rights {
             name,
             cause: Arc::new(cause),
         })?;
-        self.written().insert(gateway.clone(), (role, Instant::now()));
+        self.written().insert(gateway.clone(), (Arc::new(role), Instant::now()));
         Ok(Written::Changed)
     }
 
@@ -90,14 +90,14 @@ impl Rights {
         let mut written = self.written();
         written.retain(|_, (_, at)| at.elapsed() < SHOWN);
         if let Some((role, _)) = written.get(gateway) {
-            return Some(Arc::new(role.clone()));
+            return Some(Arc::clone(role));
         }
         let key =
             reflector::ObjectRef::new(&rbac::worker_role_name(gateway.as_str())).within(&self.namespace);
         self.known.get(&key)
     }
 
-    fn written(&self) -> std::sync::MutexGuard<'_, BTreeMap<GatewayName, (Role, Instant)>> {
+    fn written(&self) -> std::sync::MutexGuard<'_, BTreeMap<GatewayName, (Arc<Role>, Instant)>> {
         self.written.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
