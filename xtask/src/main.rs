@@ -5,10 +5,12 @@ mod codegen;
 mod control_plane;
 mod demo;
 mod e2e;
+mod guest;
 mod model;
 mod place;
 mod step;
 mod test;
+mod test_kernel;
 mod tidy;
 mod tools;
 
@@ -39,6 +41,8 @@ enum Chore {
     Demo(demo::DemoArgs),
     /// Runs every check and test; says what it skips and why
     Test(test::TestArgs),
+    /// Runs the tests of the dataplane and the main job on the kernel's own WireGuard, in a guest where need be
+    TestKernel(test_kernel::TestKernelArgs),
     /// Checks crate edges, file sizes, names, first lines, orphaned files and forbidden words
     Tidy,
     /// Writes the generated files: CRDs and roles under charts/spanwire, and docs/api.md
@@ -59,6 +63,7 @@ fn main() -> ExitCode {
     let done = match Cli::parse().chore {
         Chore::Demo(args) => demo::run(&args),
         Chore::Test(args) => test::run(&args),
+        Chore::TestKernel(args) => test_kernel::run(&args),
         Chore::Tidy => tidy::run(),
         Chore::Codegen(args) => codegen::run(&args),
         Chore::ControlPlane(args) => control_plane::run(&args),

@@ -1,16 +1,20 @@
 //! Programs that the chores need from the system. It refuses to install anything in silence, and anything at all
 //! where it is not root of a Debian machine.
 
-use std::{env, path::Path, process::Command};
+use std::{
+    env,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 use anyhow::{Context as _, Result, bail};
 
 /// A program and the Debian package that brings it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Tool {
-    program: &'static str,
-    package: &'static str,
-    purpose: &'static str,
+    pub(crate) program: &'static str,
+    pub(crate) package: &'static str,
+    pub(crate) purpose: &'static str,
 }
 
 /// The packet filter, which the product drives.
@@ -61,10 +65,14 @@ fn apt_get(arguments: &[&str]) -> Result<()> {
 
 /// Whether a program can be found; the system's folders count where PATH leaves them out.
 pub(crate) fn is_there(program: &str) -> bool {
+    find(program).is_some()
+}
+
+/// Where a program is.
+pub(crate) fn find(program: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
-    env::split_paths(&path)
-        .chain(["/usr/sbin", "/sbin"].map(Into::into))
-        .any(|folder| folder.join(program).is_file())
+    let folders = env::split_paths(&path).chain(["/usr/sbin", "/sbin"].map(Into::into));
+    folders.map(|folder| folder.join(program)).find(|file| file.is_file())
 }
 
 /// Whether this process is root, of the machine or of a user namespace.

@@ -53,8 +53,10 @@
 //! ```
 
 mod causes;
+mod configuration;
 mod control;
 mod diff;
+mod kernel;
 pub mod key;
 pub mod local;
 mod netlink;
@@ -63,5 +65,7 @@ pub mod probe;
 pub mod process;
 mod sysctl;
 mod uapi;
+mod wireguard;
 
-pub use local::{Backend, LocalDevices, Options};
+pub use kernel::Sent;
+pub use local::{LocalDevices, Options};

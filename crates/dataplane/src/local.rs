@@ -3,6 +3,7 @@
 
 mod device;
 mod drain;
+mod drift;
 mod error;
 mod facts;
 mod filter;
@@ -26,15 +27,18 @@ use std::{
 };
 
 use spanwire_engine::{
-    DeviceName, GatewayName, PublicKey, TunnelMode,
+    DeviceName, GatewayName, PublicKey,
     port::{Devices, Written},
-    worker::{Host, HostStep},
+    worker::{Host, HostStep, PeerConfig},
 };
 
+pub use drift::Drift;
 pub use error::Error;
 pub use recover::secret_of;
 
-use crate::{control, key::SecretKey, netlink::Netlink, netlink::monitor::HostChanges, nft::Filter, uapi};
+use crate::{
+    Sent, control, key::SecretKey, netlink::Netlink, nft::Filter, wireguard::Wireguard,
+};
 
 /// What [`LocalDevices::open`] has to know.
 pub struct Options {
@@ -48,8 +52,6 @@ pub struct Options {
     pub uapi_dir: PathBuf,
     /// A directory that is emptied by a reboot, for what has to be undone later.
     pub run_dir: PathBuf,
-    /// Which WireGuard to use.
-    pub mode: TunnelMode,
     /// The protocol number of all our routes and rules.
     pub protocol: u8,
     /// The priority of our `iif` rules. Rules for the host's own traffic stand 1,000 and more behind it, the rules that
@@ -60,7 +62,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// With all numbers at their defaults: protocol 83, rules from 10000, table 5179 for IPv6 probes, mode auto.
+    /// With all numbers at their defaults: protocol 83, rules from 10000, table 5179 for IPv6 probes.
     pub fn new(
         gateway: GatewayName,
         secret: SecretKey,
@@ -73,26 +75,9 @@ impl Options {
             control_socket: control_socket.into(),
             uapi_dir: PathBuf::from("/var/run/wireguard"),
             run_dir: run_dir.into(),
-            mode: TunnelMode::Auto,
             protocol: 83,
             rule_base: 10_000,
             probe_table: 5179,
-        }
-    }
-}
-
-/// Which implementation carries the tunnels.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Backend {
-    /// The process `spanwire dataplane`.
-    Userspace,
-}
-
-impl Backend {
-    /// The word used in objects.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Backend::Userspace => "userspace",
         }
     }
 }
@@ -101,10 +86,9 @@ impl Backend {
 pub struct LocalDevices {
     options: Options,
     public: PublicKey,
-    backend: Backend,
     netlink: Netlink,
     control: control::Client,
-    uapi: uapi::Client,
+    wireguard: Wireguard,
     filter: Filter,
     writes: AtomicU64,
     drain: drain::Drain,
@@ -113,25 +97,33 @@ pub struct LocalDevices {
 }
 
 impl LocalDevices {
-    /// Checks what is needed at start: `nft`, netlink, and a WireGuard of the wanted mode.
+    /// Checks what is needed at start: `nft`, netlink, and any WireGuard.
     ///
     /// # Errors
-    /// A missing or old `nft`; mode `kernel` without it; neither a TUN device node nor a WireGuard in the kernel.
+    /// A missing or old `nft`; neither a TUN device node nor a WireGuard in the kernel.
     pub async fn open(options: Options) -> Result<Self, Error> {
         start::open(options).await
     }
 
-    /// Which implementation is in use.
-    pub fn backend(&self) -> Backend {
-        self.backend
+    /// Whether the kernel has WireGuard; the error says why not.
+    ///
+    /// # Errors
+    /// It has none, or could not be asked.
+    pub async fn kernel_wireguard(&self) -> std::io::Result<()> {
+        self.wireguard.kernel_is_present().await
+    }
+
+    /// What was sent so far to change devices of the kernel.
+    pub fn sent_to_kernel(&self) -> Sent {
+        self.wireguard.sent()
     }
 
     /// Changes of the host that a pass should look at.
     ///
     /// # Errors
     /// No netlink socket.
-    pub fn changes(&self) -> Result<HostChanges, Error> {
-        HostChanges::open().map_err(Error::Netlink)
+    pub fn changes(&self) -> Result<Drift, Error> {
+        Drift::open(self.options.protocol, self.options.uapi_dir.clone())
     }
 
     /// The address that others may dial if nobody says otherwise: the source of the default route, else the first global
@@ -204,5 +196,25 @@ impl Devices for LocalDevices {
             self.drain.route_moved();
         }
         Ok(Written::Changed)
+    }
+
+    /// Of one device together; if that fails as a whole, one by one, so that each peer has its own answer.
+    async fn apply_peers(&self, peers: &[PeerConfig]) -> Vec<Result<Written, Error>> {
+        let mut answers = Vec::with_capacity(peers.len());
+        for group in peers.chunk_by(|one, other| one.device == other.device) {
+            let configs: Vec<&PeerConfig> = group.iter().collect();
+            let Some(first) = group.first() else { continue };
+            match self.apply_together(&first.device, &configs).await {
+                Ok(together) => answers.extend(together),
+                Err(error) if group.len() == 1 => answers.push(Err(error)),
+                Err(error) => {
+                    tracing::debug!(%error, device = %first.device, "peers are changed one by one");
+                    for peer in group {
+                        answers.push(self.apply(&HostStep::Peer(peer.clone())).await);
+                    }
+                }
+            }
+        }
+        answers
     }
 }

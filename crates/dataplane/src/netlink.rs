@@ -2,12 +2,13 @@
 //! to return a dump that the kernel marked as interrupted.
 
 pub(crate) mod address;
+pub(crate) mod carrier;
 pub(crate) mod link;
 pub(crate) mod monitor;
 pub(crate) mod route;
 pub(crate) mod rule;
 
-use std::{io, sync::mpsc::SyncSender, time::Duration};
+use std::{io, time::Duration};
 
 use futures::StreamExt;
 use netlink_packet_core::{
@@ -16,10 +17,14 @@ use netlink_packet_core::{
 use netlink_packet_route::RouteNetlinkMessage;
 use rtnetlink::Handle;
 use spanwire_engine::Class;
-use tokio::sync::{Mutex, oneshot};
+use tokio::sync::Mutex;
 
-const TIME_LIMIT: Duration = Duration::from_secs(10);
-const DUMP_ATTEMPTS: usize = 5;
+use carrier::Carrier;
+
+/// How long the kernel may take to answer.
+pub(crate) const TIME_LIMIT: Duration = Duration::from_secs(10);
+/// How often a list is read that keeps changing.
+pub(crate) const DUMP_ATTEMPTS: usize = 5;
 
 /// Why a netlink call failed.
 #[derive(Debug, thiserror::Error)]
@@ -84,21 +89,18 @@ impl Error {
 
 /// A connection to the kernel.
 pub(crate) struct Netlink {
-    handle: Handle,
+    carrier: Carrier<Handle>,
     /// The kernel gives one list at a time to one socket.
     listing: Mutex<()>,
-    /// Ends the connection's thread when it is dropped.
-    _leave: oneshot::Sender<()>,
 }
 
 impl Netlink {
     pub(crate) fn open() -> Result<Self, Error> {
-        let (opened, answer) = std::sync::mpsc::sync_channel(1);
-        let (leave, left) = oneshot::channel();
-        let thread = std::thread::Builder::new().name("netlink".to_owned());
-        thread.spawn(move || carry(&opened, left)).map_err(Error::Open)?;
-        let opened = answer.recv().unwrap_or_else(|error| Err(io::Error::other(error)));
-        Ok(Self { handle: opened.map_err(Error::Open)?, listing: Mutex::new(()), _leave: leave })
+        let connect = || {
+            let (connection, handle, _) = rtnetlink::new_connection_with_strict_check()?;
+            Ok((connection, handle))
+        };
+        Ok(Self { carrier: Carrier::start(connect).map_err(Error::Open)?, listing: Mutex::new(()) })
     }
 
     /// Reads a whole list; reads it again when the kernel says that it changed under the reading.
@@ -126,7 +128,7 @@ impl Netlink {
         let fault = |source| Error::Dump { what, source };
         let mut message = NetlinkMessage::from(request);
         message.header.flags = NLM_F_REQUEST | NLM_F_DUMP;
-        let mut answers = self.handle.clone().request(message).map_err(|e| fault(io::Error::other(e)))?;
+        let mut answers = self.carrier.handle().request(message).map_err(|e| fault(io::Error::other(e)))?;
         let (mut found, mut interrupted) = (Vec::new(), false);
         while let Some(answer) = answers.next().await {
             interrupted |= answer.header.flags & NLM_F_DUMP_INTR != 0;
@@ -150,7 +152,7 @@ impl Netlink {
         let what = what.into();
         let mut message = NetlinkMessage::from(request);
         message.header.flags = NLM_F_REQUEST | NLM_F_ACK | flags;
-        let sent = self.handle.clone().request(message);
+        let sent = self.carrier.handle().request(message);
         let mut answers =
             sent.map_err(|e| Error::Write { what: what.clone(), source: io::Error::other(e) })?;
         let wait = async {
@@ -169,26 +171,4 @@ impl Netlink {
             Err(_) => Err(Error::TimedOut { what }),
         }
     }
-}
-
-/// Carries requests on a thread of its own. The kernel works a request off inside the call that sends it, and there it
-/// may wait for its lock for a long time: packets of the caller's runtime must not wait with it.
-fn carry(opened: &SyncSender<io::Result<Handle>>, left: oneshot::Receiver<()>) {
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_io().build() {
-        Ok(runtime) => runtime,
-        Err(error) => return drop(opened.send(Err(error))),
-    };
-    runtime.block_on(async {
-        match rtnetlink::new_connection_with_strict_check() {
-            Ok((connection, handle, _)) => {
-                // A caller that is gone has dropped the other end of `left` too.
-                let _ = opened.send(Ok(handle));
-                tokio::select! {
-                    () = connection => {}
-                    _ = left => {}
-                }
-            }
-            Err(error) => drop(opened.send(Err(error))),
-        }
-    });
 }

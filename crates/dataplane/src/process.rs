@@ -1,8 +1,9 @@
-//! The process that holds userspace devices: it outlives the worker, makes and removes devices when told to, and answers
-//! each device's configuration socket and the peers' probes. It refuses policy: it reads no store and decides nothing.
+//! The process that outlives the worker: it holds the userspace devices, makes and removes them when told to, answers each
+//! one's configuration socket, and answers the peers' probes on devices of either backend. It refuses policy: it reads no store and decides nothing.
 
 mod configuration;
 mod device;
+mod kernel_devices;
 mod listen;
 mod plan;
 mod registry;
@@ -15,7 +16,7 @@ use std::{future::Future, io, path::PathBuf, sync::Arc};
 
 use spanwire_engine::Class;
 
-use crate::netlink;
+use crate::{kernel, netlink};
 use registry::Registry;
 
 /// Where a device node for TUN devices is expected.
@@ -64,6 +65,9 @@ pub enum Error {
     /// The kernel's interfaces.
     #[error(transparent)]
     Netlink(netlink::Error),
+    /// The kernel's WireGuard.
+    #[error(transparent)]
+    Kernel(kernel::Error),
     /// A device of that name belongs to somebody else.
     #[error("an interface {name} is there already and is not ours")]
     NameTaken {
@@ -93,6 +97,7 @@ impl Error {
         match self {
             Error::NoTun(_) | Error::AlreadyRunning { .. } | Error::NotOurs { .. } => Class::NeedsHuman,
             Error::Netlink(source) => source.class(),
+            Error::Kernel(source) => source.class(),
             Error::NameTaken { .. } => Class::WaitForChange,
             Error::Listen { .. } | Error::Create { .. } => Class::Retry,
         }
@@ -103,10 +108,16 @@ impl Error {
 /// of the calling thread.
 ///
 /// # Errors
-/// No TUN device node, another process at the control socket, or a socket that cannot be made.
+/// Neither a TUN device node nor a WireGuard in the kernel, another process at the control socket, or a socket that cannot be made.
 pub async fn serve(config: ProcessConfig, shutdown: impl Future<Output = ()>) -> Result<(), Error> {
     let node = std::fs::OpenOptions::new().read(true).write(true).open(TUN);
-    node.map_err(Error::NoTun)?;
+    if let Err(error) = node {
+        let kernel = kernel::Client::open().map_err(Error::Kernel)?;
+        if kernel.present().await.is_err() {
+            return Err(Error::NoTun(error));
+        }
+        tracing::info!(%error, "no userspace devices here: {TUN} cannot be opened; the kernel has WireGuard");
+    }
     let control = listen::control(&config.control_socket).await?;
     listen::prepare_directory(&config.uapi_dir).await?;
     let registry = Arc::new(Registry::open(config.uapi_dir)?);

@@ -15,6 +15,7 @@
 //! ```
 #![warn(missing_docs)]
 
+pub mod backend;
 pub mod check;
 pub mod controller;
 pub mod fault;
@@ -31,6 +32,7 @@ pub mod time;
 pub mod topology;
 pub mod worker;
 
+pub use backend::Backend;
 pub use fault::{Class, Unreadable};
 pub use gateway::{Gateway, GatewayFacts, Listener};
 pub use intent::{HubChange, Intent, OnTimeout, Stored, Transit, Tunnel, TunnelMode};

@@ -5,7 +5,7 @@ use std::{fmt, str::FromStr};
 use sha2::{Digest, Sha256};
 use smol_str::{SmolStr, format_smolstr};
 
-use crate::{GatewayName, NetworkName, name::NameError};
+use crate::{Backend, GatewayName, NetworkName, name::NameError};
 
 /// The part that one end of a link plays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -159,13 +159,14 @@ impl DeviceId {
     }
 
     /// The name of the device: at most 15 bytes, the same after every restart, unique for the gateway `me` (50 bits
-    /// of SHA-256 over gateway, network, role and peer).
-    pub fn name(&self, me: &GatewayName) -> DeviceName {
+    /// of SHA-256 over gateway, network, role and peer). Two devices of one identity, one of each backend, stand beside
+    /// each other while the one takes the place of the other.
+    pub fn name(&self, me: &GatewayName, backend: Backend) -> DeviceName {
         let digest = Sha256::digest(format!("{me}/{}", self.alias()));
         let bits = digest.iter().take(8).fold(0u64, |bits, byte| bits << 8 | u64::from(*byte));
         let tail: String = (0..10).map(|i| char::from(BASE32[(bits >> (5 * i) & 31) as usize])).collect();
         let letter = &self.role.as_str()[..1];
-        DeviceName(format_smolstr!("sw{letter}-{tail}"))
+        DeviceName(format_smolstr!("{}{letter}-{tail}", backend.prefix()))
     }
 }
 
@@ -183,6 +184,11 @@ impl DeviceName {
     /// The name as the kernel shows it.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// The implementation that a device of ours with this name is of.
+    pub fn backend(&self) -> Backend {
+        if self.0.starts_with(Backend::Kernel.prefix()) { Backend::Kernel } else { Backend::Userspace }
     }
 }
 
@@ -265,9 +271,11 @@ mod tests {
             for i in 0..1000 {
                 let network = format!("n{}{i}", "x".repeat(50)).parse().unwrap();
                 let device = DeviceId { network, role, peer: Some(long("p").parse().unwrap()) };
-                let name = device.name(&me);
+                let name = device.name(&me, Backend::Userspace);
                 assert!(name.as_str().len() <= 15, "{name}");
-                assert_eq!(name, device.name(&me));
+                assert_eq!(name, device.name(&me, Backend::Userspace));
+                let other = device.name(&me, Backend::Kernel);
+                assert_eq!((name.backend(), other.backend()), (Backend::Userspace, Backend::Kernel));
                 assert!(names.insert(name));
             }
         }

@@ -69,7 +69,8 @@ pub async fn limited<T, E: port::Fault>(
     }
 }
 
-fn late(action: &str, limit: Duration, elapsed: &Elapsed) -> Noted {
+/// The fault of a call that took longer than `limit`.
+pub fn late(action: &str, limit: Duration, elapsed: &Elapsed) -> Noted {
     let message = format!("{action}: no answer within {} s ({elapsed})", limit.as_secs_f32());
     Noted { class: Class::Retry, message, late: true }
 }

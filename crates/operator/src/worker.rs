@@ -71,12 +71,12 @@ pub trait Facts {
 }
 
 /// What a host says of itself besides its key and ports.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostFacts {
     /// The address that others dial unless the Gateway advertises another.
     pub endpoint: Option<IpAddr>,
-    /// `kernel` or `userspace`.
-    pub backend: Option<String>,
+    /// Whether the kernel has WireGuard; the words say why not.
+    pub kernel: Result<(), String>,
 }
 
 /// The reconciler of one host.

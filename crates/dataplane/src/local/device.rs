@@ -2,15 +2,15 @@
 
 use std::{collections::BTreeSet, net::IpAddr};
 
-use spanwire_engine::{DeviceId, DeviceName, worker::DeviceConfig};
+use spanwire_engine::{Backend, DeviceId, DeviceName, worker::DeviceConfig};
 
 use crate::{
+    configuration::SetDevice,
     netlink::{
         link::{Link, LinkChange},
         route::{Route, Target},
         rule::{Family, Rule},
     },
-    uapi::SetDevice,
 };
 
 use super::{Error, LocalDevices, for_all, switches};
@@ -20,13 +20,10 @@ impl LocalDevices {
     pub(super) async fn apply_device(&self, config: &DeviceConfig) -> Result<(), Error> {
         let DeviceConfig { id, name, port, address, mtu } = config;
         let link = match self.find_link(name).await? {
-            Some(link) if link.alias.as_deref() == Some(&id.alias()) => link,
+            Some(link) if is_device(&link, name) && link.alias.as_deref() == Some(&id.alias()) => link,
+            Some(link) if self.is_half_made(&link, name).await? => self.mark(&link, id, name).await?,
             Some(_) => return Err(Error::ForeignDevice { device: name.clone() }),
-            None => {
-                self.control.create(name, id.alias(), *mtu).await.map_err(Error::Control)?;
-                self.wrote();
-                self.own_link(name).await?
-            }
+            None => self.create_device(id, name, *mtu).await?,
         };
         self.move_switches_away().await?;
         self.set_switches(name, address.is_some_and(|address| address.is_ipv6()))?;
@@ -41,6 +38,43 @@ impl LocalDevices {
             self.lead_probes(&link).await?;
         }
         self.check_device(config).await
+    }
+
+    async fn create_device(&self, id: &DeviceId, name: &DeviceName, mtu: u32) -> Result<Link, Error> {
+        match name.backend() {
+            Backend::Userspace => {
+                self.control.create(name, id.alias(), mtu).await.map_err(Error::Control)?;
+                self.wrote();
+                self.own_link(name).await
+            }
+            Backend::Kernel => {
+                let made = self.netlink.add_kernel_wireguard(name.as_str(), mtu).await;
+                made.map_err(|error| match error.errno() {
+                    Some(nix::libc::EOPNOTSUPP) => Error::NoKernelWireguard(error),
+                    _ => Error::Netlink(error),
+                })?;
+                self.wrote();
+                let link = self.find_link(name).await?;
+                self.mark(&link.ok_or_else(|| Error::NoDevice { device: name.clone() })?, id, name).await
+            }
+        }
+    }
+
+    /// Whether it is a kernel device that was made and not marked before its maker was killed: of the kind and the name,
+    /// with nothing that anybody wrote.
+    async fn is_half_made(&self, link: &Link, name: &DeviceName) -> Result<bool, Error> {
+        if !link.kernel_wireguard || link.alias.is_some() || name.backend() != Backend::Kernel {
+            return Ok(false);
+        }
+        let info = self.configuration(name).await?;
+        Ok(info.private_key.is_none() && info.peers.is_empty())
+    }
+
+    async fn mark(&self, link: &Link, id: &DeviceId, name: &DeviceName) -> Result<Link, Error> {
+        let change = LinkChange { alias: Some(id.alias()), ..LinkChange::default() };
+        self.netlink.change_link(link.index, change).await.map_err(Error::Netlink)?;
+        self.wrote();
+        self.own_link(name).await
     }
 
     async fn set_key_and_port(&self, name: &DeviceName, port: u16) -> Result<(), Error> {
@@ -165,10 +199,13 @@ impl LocalDevices {
         }
         self.endpoints().retain(|(device, _), _| device != name);
         let Some(link) = self.find_link(name).await? else { return Ok(()) };
-        if !is_ours(&link) {
+        if !is_ours(&link) || !is_device(&link, name) {
             return Err(Error::ForeignDevice { device: name.clone() });
         }
-        self.control.delete(name).await.map_err(Error::Control)?;
+        match name.backend() {
+            Backend::Userspace => self.control.delete(name).await.map_err(Error::Control)?,
+            Backend::Kernel => self.netlink.delete_link(link.index).await.map_err(Error::Netlink)?,
+        }
         self.wrote();
         match self.find_link(name).await? {
             Some(_) => Err(Error::ReadBack { device: name.clone(), what: "a removed device" }),
@@ -185,7 +222,7 @@ impl LocalDevices {
     pub(super) async fn own_link(&self, name: &DeviceName) -> Result<Link, Error> {
         match self.find_link(name).await? {
             None => Err(Error::NoDevice { device: name.clone() }),
-            Some(link) if !is_ours(&link) => Err(Error::ForeignDevice { device: name.clone() }),
+            Some(link) if !is_ours(&link) || !is_device(&link, name) => Err(Error::ForeignDevice { device: name.clone() }),
             Some(link) => Ok(link),
         }
     }
@@ -194,6 +231,11 @@ impl LocalDevices {
 /// Whether an interface carries our mark.
 pub(super) fn is_ours(link: &Link) -> bool {
     link.alias.as_deref().is_some_and(|alias| DeviceId::from_alias(alias).is_some())
+}
+
+/// Whether an interface is of the kind that its name stands for.
+pub(super) fn is_device(link: &Link, name: &DeviceName) -> bool {
+    link.kernel_wireguard == (name.backend() == Backend::Kernel)
 }
 
 fn host_bits(address: IpAddr) -> u8 {

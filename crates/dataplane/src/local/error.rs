@@ -5,7 +5,7 @@ use std::{io, path::PathBuf};
 use ipnet::IpNet;
 use spanwire_engine::{Class, DeviceName, PublicKey, port::Fault};
 
-use crate::{control, netlink, nft, sysctl, uapi};
+use crate::{control, netlink, nft, sysctl, wireguard};
 
 /// See the module.
 #[derive(Debug, thiserror::Error)]
@@ -18,7 +18,7 @@ pub enum Error {
     Control(control::Error),
     /// A device's configuration.
     #[error(transparent)]
-    Configuration(uapi::Error),
+    Configuration(wireguard::Error),
     /// The packet filter.
     #[error(transparent)]
     Filter(nft::Error),
@@ -35,18 +35,13 @@ pub enum Error {
         node: PathBuf,
         /// What the kernel said.
         #[source]
-        kernel: netlink::Error,
+        kernel: io::Error,
     },
-    /// Mode `kernel` on a kernel without WireGuard.
+    /// A kernel device was asked for and the kernel has no WireGuard.
     #[error(
-        "tunnel mode is kernel, but the kernel has no WireGuard: enable the module `wireguard` or use mode auto"
+        "the kernel has no WireGuard, which tunnel mode kernel asks for: enable the module `wireguard` or use mode auto"
     )]
     NoKernelWireguard(#[source] netlink::Error),
-    /// Mode `kernel` where it would work, in a version that cannot use it.
-    #[error(
-        "tunnel mode is kernel, but this version makes userspace devices only: use mode auto or userspace"
-    )]
-    KernelModeUnsupported,
     /// The name is used by an interface without our mark.
     #[error("interface {device} is not ours: it is left alone")]
     ForeignDevice {
@@ -103,9 +98,7 @@ impl Error {
             Error::Configuration(source) => source.class(),
             Error::Filter(source) => source.class(),
             Error::Switch(source) => source.class(),
-            Error::NoWireguard { .. } | Error::NoKernelWireguard(_) | Error::KernelModeUnsupported => {
-                Class::NeedsHuman
-            }
+            Error::NoWireguard { .. } | Error::NoKernelWireguard(_) => Class::NeedsHuman,
             Error::ForeignDevice { .. } | Error::OwnKey { .. } | Error::HostBits { .. } => {
                 Class::WaitForChange
             }

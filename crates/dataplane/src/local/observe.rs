@@ -16,7 +16,7 @@ use crate::netlink::{
     rule::{Family, Rule},
 };
 
-use super::{Error, LocalDevices, facts, layout, peer, switches};
+use super::{Error, LocalDevices, device, facts, layout, peer, switches};
 use crate::causes::causes;
 
 impl LocalDevices {
@@ -31,15 +31,17 @@ impl LocalDevices {
             used_ports: facts::used_ports(),
             host_prefixes: facts::prefixes(&links, &addresses, &routes, self.options.protocol),
             addresses: facts::addresses(&links, &addresses),
+            kernel_wireguard: self.kernel_wireguard().await.is_ok(),
             underlay_mtu: facts::underlay_mtu(&links, &addresses, &routes, self.options.protocol),
             ..Host::default()
         };
         let ours = links.iter().filter_map(|link| {
             let id = DeviceId::from_alias(link.alias.as_deref()?)?;
-            Some((id, link))
+            let name: DeviceName = link.name.parse().ok()?;
+            device::is_device(link, &name).then_some((id, (name, link)))
         });
         let (addresses, routes, rules) = (&addresses, &routes, &rules);
-        let read = ours.map(async |(id, link)| (id, self.read_device(link, addresses, routes, rules).await));
+        let read = ours.map(async |(id, device)| (id, self.read_device(device, addresses, routes, rules).await));
         for (id, device) in join_all(read).await {
             match device {
                 Ok(device) => drop(host.devices.insert(id, device)),
@@ -52,12 +54,11 @@ impl LocalDevices {
 
     async fn read_device(
         &self,
-        link: &Link,
+        (name, link): (DeviceName, &Link),
         addresses: &[Address],
         routes: &[Route],
         rules: &[Rule],
     ) -> Result<ObservedDevice, Error> {
-        let name: DeviceName = link.name.parse().expect("the kernel gives valid names");
         let info = self.configuration(&name).await?;
         let addresses: BTreeSet<_> = addresses
             .iter()

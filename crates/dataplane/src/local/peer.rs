@@ -3,36 +3,71 @@
 
 use spanwire_engine::{
     DeviceName, PublicKey,
+    port::Written,
     worker::{ObservedDevice, ObservedPeer, PeerConfig},
 };
 
 use crate::{
+    configuration::{AllowedIp, DeviceInfo, PeerInfo, SetDevice, SetPeer},
     diff::{self, PeerChange},
-    uapi::{AllowedIp, DeviceInfo, PeerInfo, SetDevice, SetPeer},
 };
 
 use super::{Error, LocalDevices};
 
 impl LocalDevices {
     pub(super) async fn apply_peer(&self, config: &PeerConfig) -> Result<(), Error> {
+        let answers = self.apply_together(&config.device, &[config]).await?;
+        answers.into_iter().collect::<Result<Vec<Written>, Error>>().map(drop)
+    }
+
+    /// Changes several peers of one device with one reading, one change and one reading back. The answers are the peers';
+    /// an error is the device's.
+    pub(super) async fn apply_together(
+        &self,
+        device: &DeviceName,
+        configs: &[&PeerConfig],
+    ) -> Result<Vec<Result<Written, Error>>, Error> {
+        let keys: Vec<PublicKey> = configs.iter().map(|config| config.public_key).collect();
+        let info = self.wireguard.get_peers(device, &keys).await.map_err(Error::Configuration)?;
+        let own = info.private_key.as_ref().map(|key| key.public());
+        let there = observed(&info);
+        let mut changes = Vec::new();
+        let mut answers = Vec::with_capacity(configs.len());
+        for config in configs {
+            let answer = self.refuse(config, own).map(|()| {
+                let remembered = self.endpoints().get(&(device.clone(), config.public_key)).copied();
+                let change = diff::peer(there.peers.get(&config.public_key), config, remembered);
+                let written = if change.is_some() { Written::Changed } else { Written::Same };
+                changes.extend(change.as_ref().map(peer_message));
+                written
+            });
+            answers.push(answer);
+        }
+        if changes.is_empty() {
+            return Ok(answers);
+        }
+        self.set_device(device, &SetDevice { peers: changes, ..SetDevice::default() }).await?;
+        let info = self.wireguard.get_peers(device, &keys).await.map_err(Error::Configuration)?;
+        let now = observed(&info);
+        for (config, answer) in configs.iter().zip(&mut answers) {
+            let differs = diff::mismatch(now.peers.get(&config.public_key), config);
+            if let Some(what) = differs.filter(|_| answer.is_ok()) {
+                *answer = Err(Error::ReadBack { device: device.clone(), what });
+            }
+        }
+        Ok(answers)
+    }
+
+    /// What a device would take without a word and never use.
+    fn refuse(&self, config: &PeerConfig, own: Option<PublicKey>) -> Result<(), Error> {
         let PeerConfig { device, public_key, allowed_ips, endpoint: _, keepalive: _ } = config;
         if let Some(prefix) = allowed_ips.iter().find(|prefix| prefix.trunc() != **prefix) {
             return Err(Error::HostBits { prefix: *prefix, public_key: *public_key });
         }
-        let info = self.configuration_of(device, public_key).await?;
-        let own = info.private_key.as_ref().map(|key| key.public());
         if *public_key == self.public || own == Some(*public_key) {
             return Err(Error::OwnKey { device: device.clone(), public_key: *public_key });
         }
-        let there = observed(&info);
-        let remembered = self.endpoints().get(&(device.clone(), *public_key)).copied();
-        let Some(change) = diff::peer(there.peers.get(public_key), config, remembered) else { return Ok(()) };
-        self.configure(device, peer_message(&change)).await?;
-        let now = observed(&self.configuration_of(device, public_key).await?);
-        match diff::mismatch(now.peers.get(public_key), config) {
-            Some(what) => Err(Error::ReadBack { device: device.clone(), what }),
-            None => Ok(()),
-        }
+        Ok(())
     }
 
     pub(super) async fn remove_peer(&self, device: &DeviceName, public_key: &PublicKey) -> Result<(), Error> {
@@ -49,11 +84,11 @@ impl LocalDevices {
     }
 
     pub(super) async fn configuration(&self, device: &DeviceName) -> Result<DeviceInfo, Error> {
-        self.uapi.get(device).await.map_err(Error::Configuration)
+        self.wireguard.get(device).await.map_err(Error::Configuration)
     }
 
     async fn configuration_of(&self, device: &DeviceName, peer: &PublicKey) -> Result<DeviceInfo, Error> {
-        self.uapi.get_peer(device, peer).await.map_err(Error::Configuration)
+        self.wireguard.get_peers(device, &[*peer]).await.map_err(Error::Configuration)
     }
 
     async fn configure(&self, device: &DeviceName, peer: SetPeer) -> Result<(), Error> {
@@ -61,7 +96,7 @@ impl LocalDevices {
     }
 
     pub(super) async fn set_device(&self, device: &DeviceName, set: &SetDevice) -> Result<(), Error> {
-        self.uapi.set(device, set).await.map_err(Error::Configuration)?;
+        self.wireguard.set(device, set).await.map_err(Error::Configuration)?;
         self.wrote();
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use spanwire_engine::{DeviceName, PublicKey};
 
-use crate::{key::SecretKey, netlink::Netlink, uapi};
+use crate::{key::SecretKey, netlink::Netlink, wireguard::Wireguard};
 
 use super::{Error, device::is_ours};
 
@@ -15,10 +15,10 @@ use super::{Error, device::is_ours};
 /// The interfaces of this host can't be listed.
 pub async fn secret_of(public: &PublicKey, uapi_dir: PathBuf) -> Result<Option<SecretKey>, Error> {
     let links = Netlink::open().map_err(Error::Netlink)?.links().await.map_err(Error::Netlink)?;
-    let client = uapi::Client::new(uapi_dir);
+    let wireguard = Wireguard::open(uapi_dir).map_err(Error::Configuration)?;
     for link in links.iter().filter(|link| is_ours(link)) {
         let Ok(name) = link.name.parse::<DeviceName>() else { continue };
-        let Ok(info) = client.get(&name).await else { continue };
+        let Ok(info) = wireguard.get(&name).await else { continue };
         if let Some(secret) = info.private_key.filter(|secret| secret.public() == *public) {
             return Ok(Some(secret));
         }

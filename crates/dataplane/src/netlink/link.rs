@@ -18,6 +18,8 @@ pub(crate) struct Link {
     pub(crate) queue: u32,
     pub(crate) up: bool,
     pub(crate) loopback: bool,
+    /// Whether it is a device of the kernel's own WireGuard.
+    pub(crate) kernel_wireguard: bool,
 }
 
 /// What to change of an interface; `None` leaves it.
@@ -56,11 +58,13 @@ impl Netlink {
         self.write(format!("delete interface {index}"), 0, RouteNetlinkMessage::DelLink(message)).await
     }
 
-    /// Creates a device of the kernel's own WireGuard; a kernel without it answers EOPNOTSUPP.
-    pub(crate) async fn add_kernel_wireguard(&self, name: &str) -> Result<(), Error> {
+    /// Creates a device of the kernel's own WireGuard; a kernel without it answers EOPNOTSUPP. An alias is not taken at
+    /// creation.
+    pub(crate) async fn add_kernel_wireguard(&self, name: &str, mtu: u32) -> Result<(), Error> {
         let mut message = LinkMessage::default();
         message.attributes = vec![
             LinkAttribute::IfName(name.to_owned()),
+            LinkAttribute::Mtu(mtu),
             LinkAttribute::LinkInfo(vec![LinkInfo::Kind(InfoKind::Wireguard)]),
         ];
         let what = format!("create the kernel WireGuard device {name}");
@@ -78,6 +82,7 @@ fn read(message: RouteNetlinkMessage) -> Option<Link> {
         queue: 0,
         up: message.header.flags.contains(LinkFlags::Up),
         loopback: message.header.flags.contains(LinkFlags::Loopback),
+        kernel_wireguard: false,
     };
     for attribute in message.attributes {
         match attribute {
@@ -85,6 +90,9 @@ fn read(message: RouteNetlinkMessage) -> Option<Link> {
             LinkAttribute::IfAlias(alias) => link.alias = Some(alias),
             LinkAttribute::Mtu(mtu) => link.mtu = mtu,
             LinkAttribute::TxQueueLen(length) => link.queue = length,
+            LinkAttribute::LinkInfo(infos) => {
+                link.kernel_wireguard = infos.contains(&LinkInfo::Kind(InfoKind::Wireguard));
+            }
             _ => {}
         }
     }

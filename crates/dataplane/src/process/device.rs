@@ -14,8 +14,8 @@ use spanwire_engine::PublicKey;
 use tokio::sync::Mutex;
 
 use crate::{
+    configuration::{DeviceInfo, PeerInfo, SetDevice},
     key::{PresharedKey, SecretKey},
-    uapi::{DeviceInfo, PeerInfo, SetDevice},
 };
 
 use super::{

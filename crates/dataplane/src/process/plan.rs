@@ -10,8 +10,8 @@ use ipnet::IpNet;
 use spanwire_engine::PublicKey;
 
 use crate::{
+    configuration::{PeerInfo, SetDevice, SetPeer},
     key::PresharedKey,
-    uapi::{PeerInfo, SetDevice, SetPeer},
 };
 
 /// The configuration of one peer, without what moves by itself.

@@ -25,7 +25,9 @@ use crate::{
     },
 };
 
-use super::{Error, configuration, device::UserDevice, listen, responder::Heard, tun};
+use super::{
+    Error, configuration, device::UserDevice, kernel_devices::KernelDevices, listen, responder::Heard, tun,
+};
 
 /// Packets that may wait in the kernel for one device.
 const QUEUE: u32 = 5000;
@@ -160,23 +162,30 @@ impl Registry {
         self.heard.list()
     }
 
-    /// Tells tunnels of MTU changes, whoever made them. Ends only with an error of the start.
+    /// Tells tunnels of MTU changes, whoever made them, and follows the devices of the kernel. Ends only with an error of the start.
     pub(super) fn watch_interfaces(self: Arc<Self>) -> Result<impl Future<Output = ()>, Error> {
         let mut changes = HostChanges::open_links().map_err(Error::Netlink)?;
         Ok(async move {
+            let mut kernel = KernelDevices::default();
             loop {
-                changes.changed().await;
-                let Ok(links) = self.netlink.links().await else { continue };
-                let devices = self.devices.lock().await;
-                for link in links {
-                    if let Some(entry) = devices.get(&link.name)
-                        && let Ok(mtu) = u16::try_from(link.mtu)
-                    {
-                        entry.mtu.send_if_modified(|known| std::mem::replace(known, mtu) != mtu);
-                    }
+                if let Ok(links) = self.netlink.links().await {
+                    kernel.follow(&links, &self.heard);
+                    self.note_mtus(links).await;
                 }
+                changes.changed().await;
             }
         })
+    }
+
+    async fn note_mtus(&self, links: Vec<Link>) {
+        let devices = self.devices.lock().await;
+        for link in links {
+            if let Some(entry) = devices.get(&link.name)
+                && let Ok(mtu) = u16::try_from(link.mtu)
+            {
+                entry.mtu.send_if_modified(|known| std::mem::replace(known, mtu) != mtu);
+            }
+        }
     }
 }
 

@@ -1,10 +1,6 @@
 //! Asks a device's configuration socket. It refuses to wait for ever and to keep a connection open.
 
-use std::{
-    io,
-    path::PathBuf,
-    time::{Duration, SystemTime, UNIX_EPOCH},
-};
+use std::{io, path::PathBuf, time::Duration};
 
 use spanwire_engine::{Class, DeviceName, PublicKey};
 use tokio::{
@@ -13,7 +9,12 @@ use tokio::{
 };
 use zeroize::Zeroizing;
 
-use super::{DeviceInfo, SetDevice, SyntaxError, hex, parse_get, render_set};
+use crate::{
+    configuration::{DeviceInfo, SetDevice},
+    wireguard::wall,
+};
+
+use super::{SyntaxError, hex, parse_get, render_set};
 
 const TIME_LIMIT: Duration = Duration::from_secs(10);
 
@@ -84,9 +85,14 @@ impl Client {
         parse_get(&answer, wall()).map_err(|source| Error::Syntax { device: device.clone(), source })
     }
 
-    /// The device with one peer alone, if it has that one: what it costs does not grow with the others.
-    pub(crate) async fn get_peer(&self, device: &DeviceName, peer: &PublicKey) -> Result<DeviceInfo, Error> {
-        let answer = self.ask(device, &format!("get=1\npublic_key={}\n\n", hex(&peer.0))).await?;
+    /// The device with those of `peers` alone that it has: what it costs does not grow with the others.
+    pub(crate) async fn get_peers(
+        &self,
+        device: &DeviceName,
+        peers: &[PublicKey],
+    ) -> Result<DeviceInfo, Error> {
+        let named: String = peers.iter().map(|peer| format!("public_key={}\n", hex(&peer.0))).collect();
+        let answer = self.ask(device, &format!("get=1\n{named}\n")).await?;
         parse_get(&answer, wall()).map_err(|source| Error::Syntax { device: device.clone(), source })
     }
 
@@ -138,8 +144,4 @@ fn finish(device: &DeviceName, mut answer: Zeroizing<String>) -> Result<Zeroizin
             Err(Error::Answer { device: device.clone(), source })
         }
     }
-}
-
-fn wall() -> Duration {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }

@@ -6,9 +6,12 @@ use std::{fmt::Write as _, time::Duration};
 use spanwire_engine::PublicKey;
 use zeroize::Zeroizing;
 
-use crate::key::{PresharedKey, SecretKey};
+use crate::{
+    configuration::{DeviceInfo, PeerInfo},
+    key::{PresharedKey, SecretKey},
+};
 
-use super::{DeviceInfo, PeerInfo, SyntaxError, hex, unhex};
+use super::{SyntaxError, hex, unhex};
 
 /// Which peers a `get=1` request asks for: those that it names, an addition of ours to the protocol; `None`: all.
 pub(crate) fn parse_filter(text: &str) -> Result<Option<Vec<PublicKey>>, SyntaxError> {

@@ -6,9 +6,12 @@ use ipnet::IpNet;
 use spanwire_engine::PublicKey;
 use zeroize::Zeroizing;
 
-use crate::key::{PresharedKey, SecretKey};
+use crate::{
+    configuration::{AllowedIp, SetDevice, SetPeer},
+    key::{PresharedKey, SecretKey},
+};
 
-use super::{AllowedIp, SetDevice, SetPeer, SyntaxError, hex, unhex};
+use super::{SyntaxError, hex, unhex};
 
 /// Reads the lines after `set=1`.
 pub(crate) fn parse_set(text: &str) -> Result<SetDevice, SyntaxError> {

@@ -14,14 +14,14 @@ use spanwire_dataplane::{
     process::{self, ProcessConfig, serve},
 };
 use spanwire_engine::{
-    DeviceId, LinkRole, TunnelMode,
+    Backend, DeviceId, LinkRole,
     firewall::Firewall,
     port::{Devices, Written},
     worker::{DeviceConfig, HostStep, PeerConfig, RouteKind},
 };
 use spanwire_testkit::lab::Lab;
 
-use crate::rig::{Gateway, TABLE, connect, echo, net, wait_for};
+use crate::rig::{Gateway, TABLE, backend, connect, echo, net, wait_for};
 
 const WIDE: &str = "10.9.0.0/16";
 
@@ -64,7 +64,7 @@ fn d7_a_deleted_device_a_deleted_and_a_foreign_peer_are_seen_and_repaired() {
 fn d8_what_is_not_ours_is_never_touched_not_even_on_uninstall() {
     let mut lab = Lab::new().unwrap();
     let (s, h) = pair(&mut lab);
-    let foreign = h.id(LinkRole::Mesh, None).name(&h.name);
+    let foreign = h.device(LinkRole::Mesh, None);
     h.output("ip", &["tuntap", "add", "dev", foreign.as_str(), "mode", "tun"]);
     h.output("ip", &["rule", "add", "pref", "10000", "lookup", "7000"]);
     h.output("ip", &["route", "add", "unreachable", "203.0.113.0/24", "table", "7000"]);
@@ -127,20 +127,22 @@ fn d12_another_worker_finds_everything_right() {
 }
 
 #[test]
-fn d14_mode_kernel_gives_the_reason() {
+fn d14_what_the_kernel_has_is_said_and_a_device_of_it_gives_the_reason() {
     let mut lab = Lab::new().unwrap();
     let h = Gateway::start(lab.host("h").unwrap(), "10.9.0.2");
-    let (root, name, secret) = (h.dir.path().to_owned(), h.name.clone(), h.secret.clone());
-    let opened = h.run(move |_| {
-        Box::pin(async move {
-            let options = Options::new(name, secret, root.join("control.sock"), root.join("run"));
-            LocalDevices::open(Options { mode: TunnelMode::Kernel, ..options }).await.map(drop)
-        })
-    });
-    let error = opened.unwrap_err();
-    assert!(error.to_string().contains("mode is kernel"), "{error}");
-    let auto = h.run(|devices| Box::pin(async { devices.backend().as_str() }));
-    assert_eq!(auto, "userspace");
+    let present = h.run(|devices| Box::pin(async { devices.kernel_wireguard().await.is_ok() }));
+    assert_eq!(h.observe().kernel_wireguard, present);
+    let id = h.id(LinkRole::Downlink, None);
+    let name = id.name(&h.name, Backend::Kernel);
+    let config = DeviceConfig { id, name, port: 51820, address: Some(h.tunnel), mtu: 1420 };
+    match h.try_apply(HostStep::Device(config)) {
+        Ok(_) => assert!(present),
+        Err(error) => {
+            assert!(!present && matches!(error, Error::NoKernelWireguard(_)), "{error}");
+            assert!(error.to_string().contains("tunnel mode kernel"), "{error}");
+            assert!(h.observe().devices.is_empty());
+        }
+    }
 }
 
 #[test]
@@ -154,18 +156,22 @@ fn d15_without_a_tun_device_both_processes_name_both_ways_out() {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async {
                 let config = ProcessConfig::new(dir.path().join("control.sock"));
-                let served = serve(config, std::future::pending()).await;
+                let served = serve(config, std::future::ready(())).await;
                 let secret = SecretKey::generate().unwrap();
                 let options = Options::new("h".parse().unwrap(), secret, "/nonexistent", dir.path());
                 (served, LocalDevices::open(options).await.map(drop))
             })
         })
         .unwrap();
-    let served = served.unwrap_err();
+    if backend() == Backend::Kernel {
+        // A kernel with WireGuard needs no TUN device.
+        served.unwrap();
+        opened.unwrap();
+        return;
+    }
+    let (served, opened) = (served.unwrap_err(), opened.unwrap_err());
     assert!(matches!(served, process::Error::NoTun(_)));
-    // A kernel with WireGuard needs no TUN device in mode auto once the kernel backend is there.
-    let texts = [Some(served.to_string()), opened.err().map(|error| error.to_string())];
-    for text in texts.into_iter().flatten() {
+    for text in [served.to_string(), opened.to_string()] {
         assert!(text.contains("/dev/net/tun") && text.contains("wireguard"), "{text}");
     }
 }
@@ -213,7 +219,7 @@ fn d20_the_longest_names_make_a_device_that_is_found_again() {
     let id = DeviceId { network: long.parse().unwrap(), role: LinkRole::Downlink, peer: None };
     let trunk = DeviceId { role: LinkRole::Trunk, peer: Some(long.parse().unwrap()), ..id.clone() };
     for (id, port) in [(&id, 51820), (&trunk, 51821)] {
-        let name = id.name(&h.name);
+        let name = id.name(&h.name, backend());
         assert!(name.as_str().len() <= 15);
         let config = DeviceConfig { id: id.clone(), name, port, address: Some(h.tunnel), mtu: 1420 };
         assert_eq!(h.apply(HostStep::Device(config.clone())), Written::Changed);

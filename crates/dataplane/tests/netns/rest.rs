@@ -13,7 +13,7 @@ use spanwire_engine::{
 };
 use spanwire_testkit::lab::Lab;
 
-use crate::rig::{Gateway, net, wait_for};
+use crate::rig::{Gateway, backend, net, wait_for};
 
 const LINKS: u8 = 100;
 
@@ -27,7 +27,7 @@ fn cpu(gateway: &Gateway) -> Duration {
 fn link(far: &Gateway, hub: &Gateway, number: u8) -> (Target, Target) {
     let network = format!("n{number}").parse().unwrap();
     let id = DeviceId { network, role: LinkRole::Uplink, peer: Some(hub.name.clone()) };
-    let (name, secret) = (id.name(&far.name), SecretKey::generate().unwrap());
+    let (name, secret) = (id.name(&far.name, backend()), SecretKey::generate().unwrap());
     let address = IpAddr::from([10, 9, 1, number]);
     let port = 52000 + u16::from(number);
     let config = DeviceConfig { id: id.clone(), name: name.clone(), port, address: Some(address), mtu: 1420 };

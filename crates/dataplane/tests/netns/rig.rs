@@ -21,7 +21,7 @@ use spanwire_dataplane::{
     process::{ProcessConfig, serve},
 };
 use spanwire_engine::{
-    DeviceId, DeviceName, GatewayName, LinkId, LinkRole, PublicKey, Transit,
+    Backend, DeviceId, DeviceName, GatewayName, LinkId, LinkRole, PublicKey, Transit,
     firewall::{Firewall, NetworkFirewall},
     port::{Devices, Written},
     worker::{DeviceConfig, Host as Observed, HostStep, ObservedPeer, PeerConfig, RouteKind, TableConfig},
@@ -44,6 +44,15 @@ pub(crate) struct Gateway {
 }
 
 pub(crate) const TABLE: u32 = 7000;
+
+/// The backend that this run is about: `cargo xtask test-kernel` names the kernel's.
+pub(crate) fn backend() -> Backend {
+    match std::env::var("SPANWIRE_TEST_BACKEND") {
+        Ok(word) if word == Backend::Kernel.as_str() => Backend::Kernel,
+        Ok(word) => panic!("SPANWIRE_TEST_BACKEND is {word:?}: leave it out or say kernel"),
+        Err(_) => Backend::Userspace,
+    }
+}
 
 impl Gateway {
     pub(crate) fn start(host: Host, tunnel: &str) -> Self {
@@ -85,6 +94,12 @@ impl Gateway {
         self.try_apply(step).unwrap()
     }
 
+    /// Several peers of one device in one call; each has to be written.
+    pub(crate) fn apply_peers(&self, peers: Vec<PeerConfig>) {
+        let answers = self.run(move |devices| Box::pin(async move { devices.apply_peers(&peers).await }));
+        assert!(answers.into_iter().all(|answer| answer.unwrap() == Written::Changed));
+    }
+
     pub(crate) fn try_apply(&self, step: HostStep) -> Result<Written, spanwire_dataplane::local::Error> {
         self.run(move |devices| Box::pin(async move { devices.apply(&step).await }))
     }
@@ -109,13 +124,16 @@ impl Gateway {
 
     pub(crate) fn target(&self, role: LinkRole, peer: &Gateway) -> Target {
         let link = LinkId { network: "demo".parse().unwrap(), peer: peer.name.clone(), role };
-        let device = link.device().name(&self.name);
+        let device = link.device().name(&self.name, backend());
         let addresses = Some((self.tunnel, peer.tunnel));
         Target { link, device, public_key: peer.key(), addresses, connected_once: false, lost: false }
     }
 
-    /// How many requests changed something, as the dataplane process counts them.
+    /// How many requests changed something: as the dataplane process counts them, or as they were sent to the kernel.
     pub(crate) fn changes(&self) -> u64 {
+        if backend() == Backend::Kernel {
+            return self.run(|devices| Box::pin(async { devices.sent_to_kernel().messages }));
+        }
         let mut stream = UnixStream::connect(self.dir.path().join("control.sock")).unwrap();
         writeln!(stream, r#"{{"op":"stats"}}"#).unwrap();
         let mut line = String::new();
@@ -148,7 +166,7 @@ impl Gateway {
     }
 
     pub(crate) fn device(&self, role: LinkRole, peer: Option<&Gateway>) -> DeviceName {
-        self.id(role, peer).name(&self.name)
+        self.id(role, peer).name(&self.name, backend())
     }
 
     /// Makes a device with the rule that leads to the table.

@@ -2,7 +2,7 @@
 
 use std::future::Future;
 
-use crate::worker::{Host, HostStep};
+use crate::worker::{Host, HostStep, PeerConfig};
 
 use super::{Fault, Written};
 
@@ -18,4 +18,19 @@ pub trait Devices: Send + Sync {
     /// Applies one step and reads back what it can get wrong. A step that finds everything as asked sends nothing and
     /// returns [`Written::Same`].
     fn apply(&self, step: &HostStep) -> impl Future<Output = Result<Written, Self::Error>> + Send;
+
+    /// Applies the steps of several peers of one device, with one answer a peer, in order. One that fails does not hold
+    /// up the others. A host that can do it with fewer calls than one a peer does so.
+    fn apply_peers(
+        &self,
+        peers: &[PeerConfig],
+    ) -> impl Future<Output = Vec<Result<Written, Self::Error>>> + Send {
+        async move {
+            let mut answers = Vec::with_capacity(peers.len());
+            for peer in peers {
+                answers.push(self.apply(&HostStep::Peer(peer.clone())).await);
+            }
+            answers
+        }
+    }
 }

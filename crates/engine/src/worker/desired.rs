@@ -11,7 +11,7 @@ use std::{
 use ipnet::IpNet;
 
 use crate::{
-    Gateway, GatewayName, Intent, LinkRole, Meta, NetworkName, PublicKey, Role, Stored, Topology, Uid,
+    Backend, Gateway, GatewayName, Intent, LinkRole, Meta, NetworkName, PublicKey, Role, Stored, Topology, Uid,
     WorkerStatus, port::WorkerView,
 };
 
@@ -106,6 +106,8 @@ pub struct DesiredNetwork {
     pub notes: Vec<PeerNote>,
     /// Whether the underlay of this host is known to be IPv4.
     pub underlay_is_v4: bool,
+    /// The implementation that devices are to be of.
+    pub backend: Backend,
 }
 
 impl DesiredNetwork {
@@ -228,9 +230,11 @@ fn resolve(situation: &Situation<'_>, network: &NetworkName, choice: Choice) -> 
         waiting: BTreeSet::new(),
         notes: Vec::new(),
         underlay_is_v4: false,
+        backend: Backend::Userspace,
         applied: None,
     };
     if let Some(applied) = &applied {
+        desired.backend = Backend::wanted(applied.intent.tunnel.mode, situation.host.kernel_wireguard);
         fill_addresses(situation, applied, &mut desired);
         if !absent {
             peers::fill(situation, network, &applied.intent, &mut desired);

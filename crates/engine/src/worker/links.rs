@@ -83,7 +83,7 @@ impl<'a> Links<'a> {
                 None => join_peers(&mut self.rows, id.role, device),
             };
             if !strangers.is_empty() {
-                let name = device.name.clone().unwrap_or_else(|| id.name(self.me));
+                let name = device.name.clone().unwrap_or_else(|| id.name(self.me, self.desired.backend));
                 self.strangers.extend(strangers.into_iter().map(|key| (name.clone(), key)));
             }
         }
@@ -145,7 +145,7 @@ impl<'a> Links<'a> {
     /// The name of the device that carries a link: of the one that is there, else the one to be made.
     pub(super) fn device_name(&self, row: &Row<'a>) -> DeviceName {
         let observed = row.device.and_then(|device| device.name.clone());
-        observed.unwrap_or_else(|| self.device_id(row.key).name(self.me))
+        observed.unwrap_or_else(|| self.device_id(row.key).name(self.me, self.desired.backend))
     }
 
     /// Marks the links over which the exact routes of their peers lead, from the table.

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use spanwire_engine::{
     LinkId, Now,
     port::{Devices, LocalStore, WorkerStore, Written},
-    worker::{Host, HostStep, RecordStep, Recorded, RecordedLink, Report, Step},
+    worker::{Host, HostStep, PeerConfig, RecordStep, Recorded, RecordedLink, Report, Step},
 };
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use super::{
     HOST_LIMIT, Ports, Probes, STORE_LIMIT, blame, describe,
@@ -17,7 +17,7 @@ use super::{
     validate::Validated,
 };
 use crate::{
-    fault::{Noted, limited},
+    fault::{Noted, late, limited},
     ledger::{Ledger, Target},
 };
 
@@ -43,9 +43,9 @@ pub async fn apply<C: WorkerStore, L: LocalStore, D: Devices, P: Probes>(
 ) -> Applied {
     let Plan { mut validated, steps, report } = plan;
     let mut tally = Tally::default();
-    for step in &steps {
-        if tally.allows(step) {
-            let outcome = take(ports, step).await;
+    for group in steps.chunk_by(are_peers_of_one_device) {
+        let allowed: Vec<&Step> = group.iter().filter(|step| tally.allows(step)).collect();
+        for (step, outcome) in allowed.iter().zip(take(ports, &allowed).await) {
             tally.note(step, outcome, &validated.fetched.recorded, &steps);
         }
     }
@@ -59,18 +59,48 @@ pub async fn apply<C: WorkerStore, L: LocalStore, D: Devices, P: Probes>(
     Applied { validated, report, ledger, failed, faults }
 }
 
-/// Takes one step under its time limit.
+fn are_peers_of_one_device(one: &Step, other: &Step) -> bool {
+    matches!((peer(one), peer(other)), (Some(one), Some(other)) if one.device == other.device)
+}
+
+fn peer(step: &Step) -> Option<&PeerConfig> {
+    match step {
+        Step::Host(HostStep::Peer(peer)) => Some(peer),
+        Step::Host(_) | Step::Record(_) => None,
+    }
+}
+
+/// Takes one step, or the peers of one device together, under the time limit of one.
 async fn take<C, L: LocalStore, D: Devices, P>(
     ports: &Ports<C, L, D, P>,
-    step: &Step,
-) -> Result<Written, Noted> {
-    let (what, began) = (describe::step(step), Instant::now());
-    let outcome = match step {
-        Step::Record(step) => limited(&what, STORE_LIMIT, ports.local.apply(step)).await,
-        Step::Host(step) => limited(&what, HOST_LIMIT, ports.devices.apply(step)).await,
+    steps: &[&Step],
+) -> Vec<Result<Written, Noted>> {
+    let Some(first) = steps.first() else { return Vec::new() };
+    let (what, began) = (describe::step(first), Instant::now());
+    let outcomes = match first {
+        _ if steps.len() > 1 => take_peers(ports, steps).await,
+        Step::Record(step) => vec![limited(&what, STORE_LIMIT, ports.local.apply(step)).await],
+        Step::Host(step) => vec![limited(&what, HOST_LIMIT, ports.devices.apply(step)).await],
     };
-    tracing::trace!(elapsed = ?began.elapsed(), "{what}");
-    outcome
+    tracing::trace!(elapsed = ?began.elapsed(), together = steps.len(), "{what}");
+    outcomes
+}
+
+async fn take_peers<C, L, D: Devices, P>(
+    ports: &Ports<C, L, D, P>,
+    steps: &[&Step],
+) -> Vec<Result<Written, Noted>> {
+    let peers: Vec<PeerConfig> = steps.iter().filter_map(|step| peer(step).cloned()).collect();
+    match timeout(HOST_LIMIT, ports.devices.apply_peers(&peers)).await {
+        Ok(answers) => steps
+            .iter()
+            .zip(answers)
+            .map(|(step, answer)| answer.map_err(|error| Noted::new(&describe::step(step), &error)))
+            .collect(),
+        Err(elapsed) => {
+            steps.iter().map(|step| Err(late(&describe::step(step), HOST_LIMIT, &elapsed))).collect()
+        }
+    }
 }
 
 #[derive(Default)]

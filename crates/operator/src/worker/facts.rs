@@ -1,13 +1,17 @@
 //! What a worker publishes of its gateway: key, where to dial, ports, backend. It refuses to publish an address for a
 //! gateway that nobody can dial.
 
-use spanwire_engine::{Condition, Gateway, GatewayFacts, Listener, Now, PublicKey, status::ConditionStatus};
+use spanwire_engine::{
+    Backend, Condition, Gateway, GatewayFacts, Listener, Now, PublicKey, TunnelMode, status::ConditionStatus,
+};
 
 use super::HostFacts;
 use crate::fault::Noted;
 
 /// The condition of a Gateway that says whether its worker could do everything that was asked of it.
 pub const READY: &str = "Ready";
+/// The condition of a Gateway that says whether its kernel has WireGuard.
+pub const KERNEL_WIREGUARD: &str = "KernelWireGuard";
 
 /// Joins what is published of `own`. Conditions keep the time of their last change.
 pub fn facts(
@@ -18,7 +22,8 @@ pub fn facts(
     faults: &[Noted],
     now: &Now,
 ) -> GatewayFacts {
-    let HostFacts { endpoint, backend } = host;
+    let HostFacts { endpoint, kernel } = host;
+    let backend = Backend::wanted(TunnelMode::Auto, kernel.is_ok());
     let found = endpoint.map(|address| address.to_string());
     let endpoint = own.advertise_host.clone().or(found).filter(|_| !own.dial_only);
     GatewayFacts {
@@ -26,9 +31,27 @@ pub fn facts(
         key_generation: key.1,
         endpoint,
         listeners,
-        backend,
-        conditions: vec![ready(own, faults, now)],
+        backend: Some(backend.to_string()),
+        conditions: vec![ready(own, faults, now), kernel_wireguard(own, kernel, now)],
     }
+}
+
+/// Which backend networks of mode `auto` have here, and why.
+fn kernel_wireguard(own: &Gateway, kernel: Result<(), String>, now: &Now) -> Condition {
+    let (status, reason, message) = match kernel {
+        Ok(()) => {
+            let message = "networks of tunnel mode auto and kernel use the kernel's WireGuard";
+            (ConditionStatus::True, "Present", message.to_owned())
+        }
+        Err(why) => {
+            let message = format!(
+                "the kernel has no WireGuard ({why}): networks of tunnel mode auto use userspace, and those of mode \
+                 kernel wait; load the module `wireguard` to change that"
+            );
+            (ConditionStatus::False, "Absent", message)
+        }
+    };
+    condition(own, KERNEL_WIREGUARD, (status, reason, message), now)
 }
 
 fn ready(own: &Gateway, faults: &[Noted], now: &Now) -> Condition {
@@ -39,10 +62,20 @@ fn ready(own: &Gateway, faults: &[Noted], now: &Now) -> Condition {
             (ConditionStatus::False, "Faults", format!("{first}{more}"))
         }
     };
-    let before = own.facts.conditions.iter().find(|condition| condition.kind == READY);
+    condition(own, READY, (status, reason, message), now)
+}
+
+/// A condition that keeps the time of its last change.
+fn condition(
+    own: &Gateway,
+    kind: &str,
+    (status, reason, message): (ConditionStatus, &str, String),
+    now: &Now,
+) -> Condition {
+    let before = own.facts.conditions.iter().find(|condition| condition.kind == kind);
     let since = before.filter(|before| before.status == status).map(|before| before.last_transition.clone());
     Condition {
-        kind: READY.to_owned(),
+        kind: kind.to_owned(),
         status,
         reason: reason.to_owned(),
         message,
@@ -57,7 +90,7 @@ mod tests {
     use spanwire_engine::Class;
 
     fn publish(own: &Gateway, faults: &[Noted], wall: &str) -> GatewayFacts {
-        let host = HostFacts { endpoint: "192.0.2.1".parse().ok(), backend: Some("userspace".into()) };
+        let host = HostFacts { endpoint: "192.0.2.1".parse().ok(), kernel: Err("none".to_owned()) };
         let now = Now { wall: wall.into(), ..Now::default() };
         facts(own, (&PublicKey([1; 32]), 1), host, Vec::new(), faults, &now)
     }

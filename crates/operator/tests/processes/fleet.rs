@@ -220,7 +220,7 @@ impl Member {
 pub(crate) fn device_names(host: &Host) -> Vec<String> {
     let text = host.output("ip", &["-o", "link"], "").unwrap();
     let names = text.lines().filter_map(|line| line.split(": ").nth(1));
-    names.filter(|name| name.starts_with("sw")).map(str::to_owned).collect()
+    names.filter(|name| ["sw", "sk"].iter().any(|ours| name.starts_with(ours))).map(str::to_owned).collect()
 }
 
 /// One datagram from an address of a host to one of another, and its answer. The error says which way failed.

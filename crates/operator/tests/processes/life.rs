@@ -68,6 +68,47 @@ fn d7_a_device_deleted_by_hand_comes_back_at_once() {
 }
 
 #[test]
+fn d7_what_somebody_changes_by_hand_is_put_right_in_about_a_second() {
+    if cannot() {
+        return;
+    }
+    let fleet = Fleet::new();
+    let [hub, spoke] = &fleet.members[..] else { panic!("two members") };
+    let _running = [fleet.start_controller(), hub.start(), spoke.start()];
+    wait_until("the spoke reaches the hub", || spoke.reaches(hub));
+    let device = spoke.devices().remove(0);
+    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<String>>();
+    let output = |command: &[String]| {
+        let arguments: Vec<&str> = command.iter().skip(1).map(String::as_str).collect();
+        spoke.host.output(&command[0], &arguments, "").unwrap()
+    };
+    let shown = |command: &[&str]| output(&words(command));
+    let state = || {
+        let told = ["allowed-ips", "persistent-keepalive"].map(|what| {
+            spoke.host.output("wg", &["show", &device, what], "").unwrap_or_default()
+        });
+        format!("{told:?} {} {}", shown(&["ip", "rule"]), shown(&["ip", "route", "show", "table", "all", "proto", "83"]))
+    };
+    let before = state();
+    let peer = shown(&["wg", "show", &device, "peers"]).trim().to_owned();
+    let table = before.split("table ").nth(1).and_then(|rest| rest.split_whitespace().next()).unwrap().to_owned();
+    for (what, command) in [
+        ("a peer", words(&["wg", "set", &device, "peer", &peer, "remove"])),
+        ("a keepalive", words(&["wg", "set", &device, "peer", &peer, "persistent-keepalive", "0"])),
+        ("the routes over the device", words(&["ip", "route", "flush", "table", &table, "dev", &device])),
+        ("the rule for what arrives", words(&["ip", "rule", "del", "iif", &device])),
+        ("the device", words(&["ip", "link", "del", &device])),
+    ] {
+        output(&command);
+        assert_ne!(state(), before, "{what}");
+        let start = Instant::now();
+        wait_until("it is as before", || state() == before);
+        println!("{what}: put right after {:?}", start.elapsed());
+    }
+    wait_until("the spoke reaches the hub again", || spoke.reaches(hub));
+}
+
+#[test]
 fn d12_a_worker_killed_again_and_again_loses_no_session() {
     if cannot() {
         return;

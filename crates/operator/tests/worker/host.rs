@@ -72,7 +72,7 @@ impl HostTwin {
 
 impl Facts for HostTwin {
     async fn host_facts(&self) -> HostFacts {
-        HostFacts { endpoint: None, backend: Some("twin".to_owned()) }
+        HostFacts { endpoint: None, kernel: Err("a twin".to_owned()) }
     }
 }
 

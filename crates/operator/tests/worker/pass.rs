@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use spanwire::{driver::Reconciler as _, ledger::Target};
-use spanwire_engine::{Intent, LinkRole, port::WorkerView};
+use spanwire_engine::{Backend, Intent, LinkRole, port::WorkerView};
 
 use crate::world::{World, gateway, intent, key, link};
 
@@ -81,7 +81,7 @@ async fn a_failed_peer_is_named_and_the_other_is_made() {
     let world = World::new();
     let both = Intent { hubs: vec![gateway("hub-a"), gateway("hub-b")], ..intent(&["hub-a", "hub-b"]) };
     world.intend(Some(both), 1);
-    let bad = link("hub-a", LinkRole::Uplink).device().name(&gateway("spoke-1"));
+    let bad = link("hub-a", LinkRole::Uplink).device().name(&gateway("spoke-1"), Backend::Userspace);
     let text: &'static str =
         Box::leak(format!("Peer(PeerConfig {{ device: DeviceName(\"{bad}\")").into_boxed_str());
     world.disturbance.lock().unwrap().fail = Some(text);

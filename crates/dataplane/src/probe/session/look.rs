@@ -1,15 +1,16 @@
 //! Looks up peers that do not answer: their counters at the device, and whether they ask. It refuses to hold up the
 //! probing meanwhile.
 
-use std::{collections::BTreeMap, net::IpAddr, time::Duration};
+use std::{collections::BTreeMap, net::IpAddr, sync::Arc, time::Duration};
 
 use spanwire_engine::{DeviceName, LinkId, PublicKey};
 use tokio::{sync::mpsc, task::JoinHandle};
 
 use crate::{
+    configuration::DeviceInfo,
     control,
     control::HeardEntry,
-    uapi::{self, DeviceInfo},
+    wireguard::Wireguard,
 };
 
 use super::super::{
@@ -46,7 +47,7 @@ pub(super) enum Depth {
 /// See the module.
 pub(super) struct Look {
     control: control::Client,
-    uapi: uapi::Client,
+    wireguard: Option<Arc<Wireguard>>,
     seen: mpsc::Sender<Vec<Seen>>,
     running: Option<JoinHandle<()>>,
 }
@@ -62,7 +63,9 @@ impl Drop for Look {
 impl Look {
     pub(super) fn new(config: &ProberConfig, seen: mpsc::Sender<Vec<Seen>>) -> Self {
         let control = control::Client::new(config.control_socket.clone());
-        Self { control, uapi: uapi::Client::new(config.uapi_dir.clone()), seen, running: None }
+        let wireguard = Wireguard::open(config.uapi_dir.clone())
+            .inspect_err(|error| tracing::warn!(%error, "the counters of devices are not read"));
+        Self { control, wireguard: wireguard.ok().map(Arc::new), seen, running: None }
     }
 
     /// Starts to look, unless the last look is still going on.
@@ -71,15 +74,15 @@ impl Look {
             return;
         }
         let targets = of.iter().map(|target| (*target).clone()).collect();
-        let uapi = (depth == Depth::Counters).then(|| self.uapi.clone());
-        let look = look(self.control.clone(), uapi, targets, self.seen.clone());
+        let wireguard = self.wireguard.clone().filter(|_| depth == Depth::Counters);
+        let look = look(self.control.clone(), wireguard, targets, self.seen.clone());
         self.running = Some(tokio::spawn(look));
     }
 }
 
 async fn look(
     control: control::Client,
-    uapi: Option<uapi::Client>,
+    wireguard: Option<Arc<Wireguard>>,
     targets: Vec<Target>,
     seen: mpsc::Sender<Vec<Seen>>,
 ) {
@@ -92,8 +95,8 @@ async fn look(
     let mut devices: BTreeMap<DeviceName, Option<DeviceInfo>> = BTreeMap::new();
     let mut found = Vec::with_capacity(targets.len());
     for target in targets {
-        if let Some(uapi) = uapi.as_ref().filter(|_| !devices.contains_key(&target.device)) {
-            let info = uapi.get(&target.device).await;
+        if let Some(wireguard) = wireguard.as_ref().filter(|_| !devices.contains_key(&target.device)) {
+            let info = wireguard.get(&target.device).await;
             let info = info.inspect_err(|error| tracing::debug!(%error, "could not read counters")).ok();
             devices.insert(target.device.clone(), info);
         }

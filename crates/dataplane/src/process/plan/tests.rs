@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::uapi::AllowedIp;
+use crate::configuration::AllowedIp;
 
 fn key(number: u8) -> PublicKey {
     PublicKey([number; 32])

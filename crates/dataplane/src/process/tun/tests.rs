@@ -66,7 +66,11 @@ impl Flow {
         let pseudo_header =
             Sum::default().with_pseudo_header(&ip[self.addresses()], protocol, transport_length);
         let at = if self.tcp { 16 } else { 6 };
-        let sum = pseudo_header.with(transport).complete();
+        let sum = match pseudo_header.with(transport).complete() {
+            // RFC 768: no checksum is written as zero, so a sum of zero is written as its other form.
+            [0, 0] if !self.tcp => [0xff, 0xff],
+            sum => sum,
+        };
         transport[at..at + 2].copy_from_slice(&sum);
         packet
     }

@@ -10,7 +10,7 @@ use crate::{
     DeviceName, LinkRole, Now, OnTimeout, PublicKey,
     firewall::NetworkFirewall,
     worker::{
-        DeviceConfig, Host, HostStep, RecordStep, Recorded, RouteKind, Step, TableConfig, WantedLink,
+        DeviceConfig, Host, HostStep, PeerConfig, RecordStep, Recorded, RouteKind, Step, TableConfig, WantedLink,
         links::{Links, Row},
         routes::{self, Routes},
     },
@@ -45,6 +45,7 @@ struct Planner<'a, 'n> {
     removed: BTreeSet<(LinkRole, DeviceName)>,
     constructive: Vec<Step>,
     destructive: Vec<Step>,
+    making: Making,
     /// Name and port of the devices that links share, once they are made.
     made: BTreeMap<LinkRole, (DeviceName, u16)>,
 }
@@ -65,7 +66,7 @@ pub(super) fn plan<'a>(
     let observed = links.devices.iter().filter_map(|(id, device)| Some((id.role, device.name.clone()?)));
     // What can't be read is still there, and stays behind the filter.
     let unreadable = host.unreadable.keys().filter(|id| id.network == *network);
-    let devices = observed.chain(unreadable.map(|id| (id.role, id.name(links.me)))).collect();
+    let devices = observed.chain(unreadable.map(|id| (id.role, id.name(links.me, links.desired.backend)))).collect();
     let mut planner = Planner {
         covered: shape::covered(&links),
         links,
@@ -76,6 +77,7 @@ pub(super) fn plan<'a>(
         removed: BTreeSet::new(),
         constructive: Vec::new(),
         destructive: Vec::new(),
+        making: Making::default(),
         made: BTreeMap::new(),
     };
     planner.make_links();
@@ -84,8 +86,26 @@ pub(super) fn plan<'a>(
     planner.finish(recorded, report)
 }
 
+/// The steps of wanted links by kind. A new link is recorded before it is made, a changed one after: a kill in between is
+/// seen by the next pass. The peers of one device come together, so that the host can take them in one call.
+#[derive(Default)]
+struct Making {
+    records: Vec<Step>,
+    devices: Vec<Step>,
+    peers: Vec<PeerConfig>,
+    changed_records: Vec<Step>,
+}
+
+impl Making {
+    fn steps(mut self) -> impl Iterator<Item = Step> {
+        self.peers.sort_by(|one, other| one.device.cmp(&other.device));
+        let peers = self.peers.into_iter().map(|peer| Step::Host(HostStep::Peer(peer)));
+        self.records.into_iter().chain(self.devices).chain(peers).chain(self.changed_records)
+    }
+}
+
 impl<'a> Planner<'a, '_> {
-    /// Table first, then each wanted link with its device.
+    /// Table first, then the wanted links with their devices.
     fn make_links(&mut self) {
         let rows = &self.links.rows;
         let stays = |row: &Row<'_>| row.wanted.is_some() || (row.present && !self.links.goes(row));
@@ -100,6 +120,7 @@ impl<'a> Planner<'a, '_> {
                 self.make_link(table, &row, link);
             }
         }
+        self.constructive.extend(std::mem::take(&mut self.making).steps());
     }
 
     fn make_table(&mut self, table: u32) {
@@ -129,17 +150,14 @@ impl<'a> Planner<'a, '_> {
         let Some((name, port)) = made.or_else(|| self.name_and_port(row)) else { return };
         let record = record::wanted(&self.links, row, link, &name, port, self.now);
         let record = record.map(|record| Step::Record(RecordStep::Link(Box::new(record))));
-        // A new link is recorded before it is made, a changed one after: a kill in between is seen by the next pass.
         let is_new = row.peer.is_none() || row.recorded.is_none();
-        let (first, then) = if is_new { (record, None) } else { (None, record) };
-        self.constructive.extend(first);
+        let records = if is_new { &mut self.making.records } else { &mut self.making.changed_records };
+        records.extend(record);
         if !is_made {
             self.make_device(table, row, &name, port);
         }
-        if let Some(peer) = self.peer_change(row, link, &name) {
-            self.host_step(HostStep::Peer(peer));
-        }
-        self.constructive.extend(then);
+        let peer = self.peer_change(row, link, &name);
+        self.making.peers.extend(peer);
         let stale = row.recorded.map(|recorded| recorded.public_key).filter(|old| *old != link.public_key);
         let there = |old: &PublicKey| row.device.is_some_and(|device| device.peers.contains_key(old));
         if let Some(public_key) = stale.filter(there) {
@@ -165,11 +183,12 @@ impl<'a> Planner<'a, '_> {
         });
         if !right {
             let id = self.links.device_id(row.key);
-            self.host_step(HostStep::Device(DeviceConfig { id, name: name.clone(), port, address, mtu }));
+            let config = DeviceConfig { id, name: name.clone(), port, address, mtu };
+            self.making.devices.push(Step::Host(HostStep::Device(config)));
         }
         self.devices.insert((row.role(), name.clone()));
         if !self.host.tables.get(&table).is_some_and(|table| table.rules.contains(name)) {
-            self.host_step(HostStep::AddRule { table, device: name.clone() });
+            self.making.devices.push(Step::Host(HostStep::AddRule { table, device: name.clone() }));
         }
         if row.role().shares_device() {
             self.made.insert(row.role(), (name.clone(), port));

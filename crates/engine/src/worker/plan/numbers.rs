@@ -64,7 +64,7 @@ impl<'a> Numbers<'a> {
             let device = |(peer, role): &(GatewayName, LinkRole)| {
                 LinkId { network: network.clone(), peer: peer.clone(), role: *role }
                     .device()
-                    .name(&desired.me)
+                    .name(&desired.me, wanted.backend)
             };
             let names: BTreeSet<DeviceName> = wanted.links.keys().map(device).collect();
             self.recognise(network, host, |table| !table.rules.is_disjoint(&names));

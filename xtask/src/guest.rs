@@ -1,0 +1,42 @@
+//! A virtual machine that has what this one may lack: a kernel with WireGuard. It runs programs of this workspace from a
+//! file system in memory. It refuses the network: nothing goes in or out but the console.
+
+mod boot;
+mod image;
+mod kernel;
+
+use std::{path::PathBuf, time::Duration};
+
+use anyhow::Result;
+
+pub(crate) use boot::Ended;
+
+use crate::tools::{self, Tool};
+
+const QEMU: Tool =
+    Tool { program: "qemu-system-x86_64", package: "qemu-system-x86", purpose: "a guest whose kernel has WireGuard" };
+const BUSYBOX: Tool = Tool { program: "busybox", package: "busybox-static", purpose: "the first process of that guest" };
+const CPIO: Tool = Tool { program: "cpio", package: "cpio", purpose: "the file system of that guest" };
+
+/// What runs in a guest, and for how long at most.
+pub(crate) struct Run {
+    /// Programs, by name or path; they stand at the same places inside, with what they are linked with.
+    pub(crate) programs: Vec<PathBuf>,
+    /// Other files and folders to take along, at the same places.
+    pub(crate) files: Vec<PathBuf>,
+    /// A shell script; its exit code is the guest's.
+    pub(crate) script: String,
+    /// After this time the guest is ended.
+    pub(crate) limit: Duration,
+}
+
+/// Boots a guest for one run and shows what it prints as it comes.
+///
+/// # Errors
+/// Something that is needed is missing, or the guest did not come to its end; the console is shown then.
+pub(crate) fn run(run: &Run, show: &mut dyn FnMut(&str)) -> Result<Ended> {
+    tools::ensure(&[QEMU, BUSYBOX, CPIO])?;
+    let kernel = kernel::provide()?;
+    let image = image::build(run, &kernel)?;
+    boot::boot(&kernel.image, image.path(), run.limit, show)
+}
