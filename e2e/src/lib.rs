@@ -24,4 +24,4 @@ pub mod throughput;
 pub use fleet::Fleet;
 pub use outcome::Outcome;
 pub use say::Say;
-pub use setup::{Laggard, Provider, Scenario, Setup, Topology, Transit};
+pub use setup::{Laggard, Mode, Provider, Scenario, Setup, Topology, Transit};

@@ -8,6 +8,7 @@ mod hub_change;
 mod judge;
 mod laggard;
 mod mesh_to_hub;
+mod mode_change;
 mod phases;
 mod show;
 mod trials;
@@ -75,6 +76,7 @@ fn script(scenario: Scenario) -> Option<Script> {
         Scenario::Restart => |scene, fleet| hub_change::run(scene, fleet, hub_change::Kill::InEveryPhase),
         Scenario::MeshToHub => mesh_to_hub::run,
         Scenario::Failover => failover::run,
+        Scenario::ModeChange => mode_change::run,
         Scenario::FullMesh => trials::full_mesh,
         Scenario::Members => trials::members,
         Scenario::KeyLoss => trials::key_loss,

@@ -17,6 +17,8 @@ pub enum Scenario {
     Restart,
     /// `topology: mesh` becomes `hub-spoke`, and back
     MeshToHub,
+    /// `tunnel.mode` becomes the other one, and back; needs a kernel with WireGuard
+    ModeChange,
     /// A mesh whose every worker and controller is killed (-9) and started again
     FullMesh,
     /// A member joins, and leaves again
@@ -56,6 +58,7 @@ impl Scenario {
             | Scenario::Failover
             | Scenario::Restart
             | Scenario::MeshToHub
+            | Scenario::ModeChange
             | Scenario::FullMesh
             | Scenario::Members
             | Scenario::KeyLoss => false,
@@ -90,6 +93,7 @@ impl fmt::Display for Scenario {
             Scenario::Failover => "failover",
             Scenario::Restart => "restart",
             Scenario::MeshToHub => "mesh-to-hub",
+            Scenario::ModeChange => "mode-change",
             Scenario::FullMesh => "full-mesh",
             Scenario::Members => "members",
             Scenario::KeyLoss => "key-loss",
@@ -117,6 +121,34 @@ impl fmt::Display for Transit {
         f.write_str(match self {
             Transit::Routed => "Routed",
             Transit::Isolated => "Isolated",
+        })
+    }
+}
+
+/// Which WireGuard carries the tunnels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Mode {
+    /// The processes `spanwire dataplane`
+    Userspace,
+    /// The kernel, which has to have it
+    Kernel,
+}
+
+impl Mode {
+    /// The other one.
+    pub fn other(self) -> Self {
+        match self {
+            Mode::Userspace => Mode::Kernel,
+            Mode::Kernel => Mode::Userspace,
+        }
+    }
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Mode::Userspace => "userspace",
+            Mode::Kernel => "kernel",
         })
     }
 }
@@ -154,6 +186,8 @@ pub struct Setup {
     pub topology: Topology,
     /// Whether spokes reach each other.
     pub transit: Transit,
+    /// Which WireGuard carries the tunnels at the beginning.
+    pub mode: Mode,
     /// Whether every host has a masquerading rule and an INVALID drop, with a TCP stream beside the datagrams.
     pub firewall: bool,
     /// Datagrams a second and pair.
@@ -174,6 +208,7 @@ impl Setup {
             Scenario::HubChange
             | Scenario::Failover
             | Scenario::Restart
+            | Scenario::ModeChange
             | Scenario::Members
             | Scenario::KeyLoss
             | Scenario::Outage
@@ -190,6 +225,7 @@ impl Setup {
             members: 4,
             topology,
             transit: Transit::Routed,
+            mode: Mode::Userspace,
             firewall: false,
             rate: 1000,
             leave_out: None,

@@ -41,15 +41,19 @@ enum Part {
     HubChange,
     /// The same with every worker and the controller killed in every phase
     Restart,
+    /// `tunnel.mode` becomes userspace and kernel again under traffic
+    ModeChange,
 }
 
-const ALL: &[Part] = &[Part::Dataplane, Part::Processes, Part::HubChange, Part::Restart];
+const ALL: &[Part] = &[Part::Dataplane, Part::Processes, Part::HubChange, Part::Restart, Part::ModeChange];
 
 /// A guest that took longer would be stuck: with hardware help it takes a tenth.
 const LIMIT: Duration = Duration::from_secs(20 * 60);
 
 /// Datagrams a second and pair: as many as emulation carries, for more than 100,000 in a run.
 const RATE: &str = "200";
+/// What the userspace dataplanes carry there.
+const SLOW: &str = "20";
 
 /// Builds, runs, and gives the exit code of what was run.
 pub(crate) fn run(args: &TestKernelArgs) -> Result<ExitCode> {
@@ -117,8 +121,11 @@ impl Programs {
                 Part::Processes => {
                     format!("{} --skip acceptance --skip scale --skip d13_ {filter}", quoted("processes"))
                 }
-                Part::HubChange => format!("{} --rate {RATE}", quoted("demo")),
-                Part::Restart => format!("{} --rate {RATE} --scenario restart", quoted("demo")),
+                Part::HubChange => format!("{} --mode kernel --rate {RATE}", quoted("demo")),
+                Part::ModeChange => {
+                    format!("{} --mode kernel --rate {SLOW} --scenario mode-change", quoted("demo"))
+                }
+                Part::Restart => format!("{} --mode kernel --rate {RATE} --scenario restart", quoted("demo")),
             };
             script.push_str(&format!("echo '== {part:?}'\n{command} || status=1\n"));
         }
@@ -133,7 +140,7 @@ impl Part {
         match self {
             Part::Dataplane => Some("netns"),
             Part::Processes => Some("processes"),
-            Part::HubChange | Part::Restart => None,
+            Part::HubChange | Part::Restart | Part::ModeChange => None,
         }
     }
 }

@@ -15,6 +15,7 @@ mod recover;
 mod start;
 mod switches;
 mod table;
+mod take_over;
 
 use std::{
     collections::BTreeMap,
@@ -180,6 +181,7 @@ impl Devices for LocalDevices {
             HostStep::Device(device) => self.apply_device(device).await,
             HostStep::AddRule { table, device } => self.add_rule(*table, device).await,
             HostStep::Peer(peer) => self.apply_peer(peer).await,
+            HostStep::TakeOver { from, to, port } => self.take_over(from, to, *port).await,
             HostStep::Route { table, kind, prefix, device, source } => {
                 self.put_route(*table, *kind, *prefix, device, *source).await
             }

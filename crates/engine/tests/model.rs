@@ -31,7 +31,8 @@ const A_TO_B: [&[usize]; 2] = [&[0], &[1]];
 
 #[test]
 fn one_hub_for_another_with_two_spokes() {
-    assert!(complete(&Setup::hub_change(4, &A_TO_B)) > 1_000_000);
+    let states = complete(&Setup::hub_change(4, &A_TO_B));
+    assert!(states > 500_000, "{states}");
 }
 
 #[test]

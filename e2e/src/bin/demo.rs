@@ -4,7 +4,7 @@ use std::{path::PathBuf, process::ExitCode};
 
 use anyhow::{Context as _, Result};
 use clap::Parser;
-use e2e::{Fleet, Laggard, Say, Scenario, Setup, Topology, Transit, interrupt, say, scenario};
+use e2e::{Fleet, Laggard, Mode, Say, Scenario, Setup, Topology, Transit, interrupt, say, scenario};
 use spanwire_engine::Phase;
 use spanwire_testkit::lab::userns;
 
@@ -36,6 +36,9 @@ struct Cli {
     /// Whether spokes reach each other through the hub
     #[arg(long, value_enum, default_value_t = Transit::Routed)]
     transit: Transit,
+    /// Which WireGuard carries the tunnels
+    #[arg(long, value_enum, default_value_t = Mode::Userspace)]
+    mode: Mode,
     /// Gives every host a masquerading rule and an INVALID drop, and runs one paced TCP stream a pair beside the rest
     #[arg(long)]
     firewall: bool,
@@ -67,6 +70,7 @@ impl Cli {
         Setup {
             topology: self.topology.unwrap_or(common.topology),
             transit: self.transit,
+            mode: self.mode,
             firewall: self.firewall,
             rate: self.rate,
             leave_out: self.leave_out,

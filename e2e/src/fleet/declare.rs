@@ -6,7 +6,7 @@ use anyhow::Result;
 use spanwire_api::{ConditionStatus, GatewayNetworkSpec, GatewayNetworkStatus, GatewaySpec};
 
 use super::{Member, NETWORK, control::Control, names};
-use crate::{Scenario, Setup, Topology, Transit};
+use crate::{Mode, Scenario, Setup, Topology, Transit};
 
 /// The network as declared.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,6 +19,8 @@ pub struct Declared {
     pub standby: Vec<String>,
     /// Whether spokes reach each other.
     pub transit: Transit,
+    /// Which WireGuard carries the tunnels.
+    pub mode: Mode,
     /// Who takes part, in order.
     pub members: Vec<String>,
 }
@@ -31,7 +33,7 @@ impl Declared {
             if setup.scenario == Scenario::Failover { vec!["hub-b".to_owned()] } else { Vec::new() };
         let joiners = u8::from(setup.scenario == Scenario::Members);
         let members = names(setup.members - joiners);
-        Self { topology: setup.topology, hub, standby, transit: setup.transit, members }
+        Self { topology: setup.topology, hub, standby, transit: setup.transit, mode: setup.mode, members }
     }
 
     /// Hubs in order: the active one, then those that stand by.
@@ -67,9 +69,10 @@ impl Declared {
         }
         let _ = write!(
             text,
-            "  members: [{}]\n  cidr: 100.80.0.0/24\n  transit: {}\n  tunnel:\n    mode: userspace\n",
+            "  members: [{}]\n  cidr: 100.80.0.0/24\n  transit: {}\n  tunnel:\n    mode: {}\n",
             self.members.join(", "),
-            self.transit
+            self.transit,
+            self.mode
         );
         text
     }

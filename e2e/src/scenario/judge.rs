@@ -34,6 +34,7 @@ fn isolated(scenario: Scenario, from: &str, to: &str) -> Keeps {
             isolated_hub_change(from, to)
         }
         Scenario::FullMesh => Keeps::Always,
+        Scenario::ModeChange => with_hub(Keeps::Never),
         Scenario::Members | Scenario::KeyLoss | Scenario::Emptied | Scenario::Restored | Scenario::Rest => {
             with_hub(Keeps::Never)
         }

@@ -35,6 +35,7 @@ pub(super) fn apply(host: &mut Host, step: &HostStep, own_key: PublicKey) {
             host.tables.entry(*table).or_default().rules.insert(device.clone());
         }
         HostStep::Peer(config) => peer(host, config),
+        HostStep::TakeOver { from, to, port } => take_over(host, from, to, *port),
         HostStep::Route { table, kind, prefix, device, source } => {
             let route = ObservedRoute { device: device.clone(), source: *source };
             host.tables.entry(*table).or_default().routes.insert((*kind, *prefix), route);
@@ -66,7 +67,12 @@ fn table(host: &mut Host, config: &TableConfig) {
 fn device(host: &mut Host, config: &DeviceConfig, own_key: PublicKey) {
     let DeviceConfig { id, name, port, address, mtu } = config;
     let index = u32::try_from(host.devices.len()).unwrap_or(u32::MAX);
-    let peers = host.devices.remove(id).map(|device| device.peers).unwrap_or_default();
+    let is_it = |device: &ObservedDevice| device.name.as_ref().is_none_or(|have| have == name);
+    let peers = host.devices.get(id).filter(|device| is_it(device)).map(|device| device.peers.clone());
+    let peers = peers.unwrap_or_default();
+    if host.devices.get(id).is_some_and(is_it) {
+        host.devices.remove(id);
+    }
     let device = ObservedDevice {
         name: Some(name.clone()),
         index,
@@ -77,8 +83,17 @@ fn device(host: &mut Host, config: &DeviceConfig, own_key: PublicKey) {
         ready: true,
         peers,
     };
-    host.devices.insert(id.clone(), device);
+    host.add_device(id.clone(), device);
     host.used_ports.insert(*port);
+}
+
+fn take_over(host: &mut Host, from: &DeviceName, to: &DeviceName, port: u16) {
+    if let Some(old) = named(host, from) {
+        old.port = 0;
+    }
+    if let Some(new) = named(host, to) {
+        new.port = port;
+    }
 }
 
 fn peer(host: &mut Host, config: &PeerConfig) {
@@ -91,7 +106,11 @@ fn peer(host: &mut Host, config: &PeerConfig) {
 }
 
 fn remove_device(host: &mut Host, name: &DeviceName) {
-    host.devices.retain(|_, device| device.name.as_ref() != Some(name));
+    let (devices, beside) = (std::mem::take(&mut host.devices), std::mem::take(&mut host.beside));
+    let stays = |(_, device): &(_, ObservedDevice)| device.name.as_ref() != Some(name);
+    for (id, device) in devices.into_iter().chain(beside).filter(stays) {
+        host.add_device(id, device);
+    }
     for table in host.tables.values_mut() {
         table.routes.retain(|_, route| route.device != *name);
     }
@@ -99,5 +118,5 @@ fn remove_device(host: &mut Host, name: &DeviceName) {
 }
 
 fn named<'a>(host: &'a mut Host, name: &DeviceName) -> Option<&'a mut ObservedDevice> {
-    host.devices.values_mut().find(|device| device.name.as_ref() == Some(name))
+    host.devices.values_mut().chain(host.beside.values_mut()).find(|device| device.name.as_ref() == Some(name))
 }

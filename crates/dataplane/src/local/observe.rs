@@ -44,7 +44,7 @@ impl LocalDevices {
         let read = ours.map(async |(id, device)| (id, self.read_device(device, addresses, routes, rules).await));
         for (id, device) in join_all(read).await {
             match device {
-                Ok(device) => drop(host.devices.insert(id, device)),
+                Ok(device) => host.add_device(id, device),
                 Err(error) => drop(host.unreadable.insert(id, causes(&error))),
             }
         }
@@ -108,7 +108,7 @@ impl LocalDevices {
 
     fn remember_endpoints(&self, host: &Host) {
         let mut known = self.endpoints();
-        for device in host.devices.values() {
+        for device in host.devices.values().chain(host.beside.values()) {
             let Some(name) = &device.name else { continue };
             for (key, peer) in &device.peers {
                 if let Some(endpoint) = peer.endpoint {

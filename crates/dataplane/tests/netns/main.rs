@@ -4,6 +4,7 @@
 
 mod devices;
 mod filter;
+mod kernel;
 mod peers;
 mod probes;
 mod rest;

@@ -18,11 +18,11 @@ use crate::rig::{Gateway, TABLE, connect, echo, link_up, net, wait_for};
 
 const WIDE: &str = "10.9.0.0/16";
 
-fn pair(lab: &mut Lab) -> (Gateway, Gateway) {
+pub(crate) fn pair(lab: &mut Lab) -> (Gateway, Gateway) {
     (Gateway::start(lab.host("s").unwrap(), "10.9.0.1"), Gateway::start(lab.host("h").unwrap(), "10.9.0.2"))
 }
 
-fn talk(from: &Gateway, to: &Gateway) -> bool {
+pub(crate) fn talk(from: &Gateway, to: &Gateway) -> bool {
     echo((&from.host, from.tunnel), (&to.host, to.tunnel), Duration::from_secs(10))
 }
 
@@ -70,7 +70,7 @@ fn d1_two_hundred_passes_over_a_peer_without_endpoint_write_nothing_and_lose_not
     }
 }
 
-fn both_ways(a: &Gateway, b: &Gateway) -> [Pair; 2] {
+pub(crate) fn both_ways(a: &Gateway, b: &Gateway) -> [Pair; 2] {
     let one = |from: &Gateway, to: &Gateway| Pair {
         from: from.host.clone(),
         source: from.tunnel,

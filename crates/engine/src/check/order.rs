@@ -56,7 +56,7 @@ struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     fn new(desired: &'a Desired, recorded: &Recorded, host: &Host, steps: &[Step]) -> Self {
-        let named = host.devices.iter().filter_map(|(id, device)| Some((device.name.clone()?, id, device)));
+        let named = host.devices.iter().chain(&host.beside).filter_map(|(id, device)| Some((device.name.clone()?, id, device)));
         let devices: BTreeMap<DeviceName, DeviceId> =
             named.clone().map(|(name, id, _)| (name, id.clone())).collect();
         let peers =
@@ -103,6 +103,7 @@ impl<'a> Walk<'a> {
                 HostStep::Firewall(_) => None,
                 HostStep::Device(config) => Some(config.id.network.clone()),
                 HostStep::Peer(config) => of_device(&config.device),
+                HostStep::TakeOver { to, .. } => of_device(to),
                 HostStep::RemovePeer { device, .. } | HostStep::RemoveDevice(device) => of_device(device),
                 HostStep::Table(TableConfig { table, .. })
                 | HostStep::AddRule { table, .. }
@@ -169,6 +170,11 @@ impl<'a> Walk<'a> {
                 self.rules.insert(device.clone());
             }
             HostStep::Peer(config) => self.peer(config),
+            HostStep::TakeOver { from, to, port: _ } => {
+                if ![from, to].iter().all(|device| self.devices.contains_key(*device)) {
+                    self.out_of_order(Need::Device);
+                }
+            }
             HostStep::Route { table, kind, prefix, device, .. } => {
                 self.use_table(*table, device);
                 self.routes.insert((*table, *kind, *prefix), device.clone());
@@ -240,6 +246,10 @@ impl<'a> Walk<'a> {
         self.peers.retain(|(device, _)| device != name);
         if self.routes.values().any(|device| device == name) {
             self.out_of_order(Need::RoutesBeforeRemoval);
+        }
+        // Another device of the same identity carries its links on.
+        if self.devices.values().any(|other| *other == id) {
+            return;
         }
         let links = self.desired.networks.get(&id.network).into_iter().flat_map(|wanted| wanted.links.keys());
         let carried = |(peer, role): &&(GatewayName, LinkRole)| {

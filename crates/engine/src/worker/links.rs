@@ -2,18 +2,20 @@
 //! refuses to plan.
 
 mod row;
+mod successor;
 
 use std::{collections::BTreeMap, time::Duration};
 
 use ipnet::IpNet;
 
 use crate::{
-    BootTime, DeviceId, DeviceName, GatewayName, LinkId, LinkRole, NetworkName, OnTimeout, PublicKey, Role,
+    Backend, BootTime, DeviceId, DeviceName, GatewayName, LinkId, LinkRole, NetworkName, OnTimeout, PublicKey, Role,
 };
 
 use super::{Desired, DesiredNetwork, Host, ObservedDevice, ObservedTable, Recorded, RouteKind};
 
 pub(super) use row::{Key, Row};
+pub(super) use successor::Succession;
 
 use row::{join, join_only_peer, join_peers};
 
@@ -29,8 +31,10 @@ pub(super) struct Links<'a> {
     pub(super) by_prefix: Vec<(IpNet, usize)>,
     /// Peers on our devices that belong to no link.
     pub(super) strangers: Vec<(DeviceName, PublicKey)>,
-    /// Devices of this network.
+    /// Devices of this network; of an identity that has two the one of the wanted backend.
     pub(super) devices: BTreeMap<&'a DeviceId, &'a ObservedDevice>,
+    /// Devices that give way to one of the other backend.
+    pub(super) successions: BTreeMap<&'a DeviceId, Succession<'a>>,
     /// Wanted links that are not connected and for which unwanted links may wait.
     blockers: Vec<Key<'a>>,
     /// When the last of them became wanted.
@@ -60,7 +64,8 @@ impl<'a> Links<'a> {
             rows: join(wanted, network, recorded, host),
             by_prefix: Vec::new(),
             strangers: Vec::new(),
-            devices: host.devices.iter().filter(|(id, _)| id.network == *network).collect(),
+            devices: devices(host, network, wanted.backend).collect(),
+            successions: BTreeMap::new(),
             blockers: Vec::new(),
             last_blocker: Duration::ZERO,
             mesh_is_free: false,
@@ -69,6 +74,7 @@ impl<'a> Links<'a> {
             now,
         };
         links.join_devices();
+        links.successions = successor::find(wanted, network, &desired.me, host, &links.rows);
         links.find_blockers();
         Some(links)
     }
@@ -142,8 +148,22 @@ impl<'a> Links<'a> {
         DeviceId { network: self.network.clone(), role: key.1, peer }
     }
 
-    /// The name of the device that carries a link: of the one that is there, else the one to be made.
+    /// What becomes of the device of a link that gives way to another.
+    pub(super) fn succession(&self, row: &Row<'a>) -> Option<&Succession<'a>> {
+        if self.successions.is_empty() { None } else { self.successions.get(&self.device_id(row.key)) }
+    }
+
+    /// Whether a device carries a link, or carried it until now.
+    pub(super) fn is_carried_by(&self, row: &Row<'a>, device: &DeviceName) -> bool {
+        row.device.and_then(|device| device.name.as_ref()) == Some(device)
+            || self.succession(row).is_some_and(|succession| succession.old_name == device)
+    }
+
+    /// The name of the device that carries a link: of the one that is there and stays, else the one to be made.
     pub(super) fn device_name(&self, row: &Row<'a>) -> DeviceName {
+        if let Some(succession) = self.succession(row) {
+            return succession.new_name.clone();
+        }
         let observed = row.device.and_then(|device| device.name.clone());
         observed.unwrap_or_else(|| self.device_id(row.key).name(self.me, self.desired.backend))
     }
@@ -157,8 +177,12 @@ impl<'a> Links<'a> {
             while standing.next_if(|(other, _)| **other < route).is_some() {}
             let stands =
                 standing.peek().filter(|(other, _)| **other == route).map(|(_, stands)| &stands.device);
-            let Some(row) = self.rows.get_mut(*at).filter(|_| stands.is_some()) else { continue };
-            row.exact_stands |= stands == row.device.and_then(|device| device.name.as_ref());
+            let Some((row, device)) = self.rows.get(*at).zip(stands) else { continue };
+            if self.is_carried_by(row, device)
+                && let Some(row) = self.rows.get_mut(*at)
+            {
+                row.exact_stands = true;
+            }
         }
     }
 
@@ -229,4 +253,14 @@ impl<'a> Links<'a> {
         change.on_timeout == OnTimeout::Proceed
             && self.now.since_boot.saturating_sub(later) >= change.connect_timeout
     }
+}
+
+/// The devices of a network; of an identity that has two the one of `backend`.
+fn devices<'a>(
+    host: &'a Host,
+    network: &NetworkName,
+    backend: Backend,
+) -> impl Iterator<Item = (&'a DeviceId, &'a ObservedDevice)> {
+    let ours = host.devices.keys().filter(move |id| id.network == *network);
+    ours.filter_map(move |id| Some((id, host.device(id, backend)?)))
 }

@@ -8,15 +8,18 @@ use std::{
 
 use ipnet::IpNet;
 
-use crate::{DeviceId, DeviceName, LinkId, PublicKey};
+use crate::{Backend, DeviceId, DeviceName, LinkId, PublicKey};
 
 use super::step::RouteKind;
 
 /// One host. Only what is ours is listed, but for the fields that say otherwise.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Host {
-    /// Our devices, found by their ifalias. A device whose configuration could not be read is in `unreadable`.
+    /// Our devices, found by their ifalias. A device whose configuration could not be read is in `unreadable`. Of an
+    /// identity that has a device of each backend this is the kernel's.
     pub devices: BTreeMap<DeviceId, ObservedDevice>,
+    /// The userspace devices of identities that have one of each backend: one of the two takes the place of the other.
+    pub beside: BTreeMap<DeviceId, ObservedDevice>,
     /// Devices of ours that could not be read, with the cause: unknown, never absent.
     pub unreadable: BTreeMap<DeviceId, String>,
     /// Our routing tables, by number: routes and rules with our protocol number.
@@ -39,6 +42,24 @@ pub struct Host {
     pub evidence: BTreeMap<LinkId, Evidence>,
 }
 
+impl Host {
+    /// Notes a device.
+    pub fn add_device(&mut self, id: DeviceId, device: ObservedDevice) {
+        let other = match device.backend() {
+            Backend::Kernel => self.devices.insert(id.clone(), device),
+            Backend::Userspace if self.devices.contains_key(&id) => Some(device),
+            Backend::Userspace => self.devices.insert(id.clone(), device),
+        };
+        self.beside.extend(other.map(|other| (id, other)));
+    }
+
+    /// The device of an identity: the one of this backend, or else the one of the other.
+    pub(in crate::worker) fn device(&self, id: &DeviceId, backend: Backend) -> Option<&ObservedDevice> {
+        let both = || self.devices.get(id).into_iter().chain(self.beside.get(id));
+        both().find(|device| device.backend() == backend).or_else(|| both().next())
+    }
+}
+
 /// A device.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ObservedDevice {
@@ -58,6 +79,13 @@ pub struct ObservedDevice {
     pub ready: bool,
     /// Its peers.
     pub peers: BTreeMap<PublicKey, ObservedPeer>,
+}
+
+impl ObservedDevice {
+    /// The implementation that it is of.
+    pub fn backend(&self) -> Backend {
+        self.name.as_ref().map_or(Backend::Userspace, DeviceName::backend)
+    }
 }
 
 /// A peer on a device.

@@ -23,9 +23,7 @@ pub(super) struct Routes<'a> {
 pub(super) fn wide_holder<'a>(links: &Links<'a>, table: Option<&ObservedTable>) -> Option<Key<'a>> {
     let wide = table?.routes.iter().filter(|((kind, _), _)| *kind == RouteKind::Wide);
     let devices: BTreeSet<&DeviceName> = wide.map(|(_, route)| &route.device).collect();
-    let holds = |row: &Row<'_>| {
-        row.device.and_then(|device| device.name.as_ref()).is_some_and(|name| devices.contains(name))
-    };
+    let holds = |row: &Row<'a>| devices.iter().any(|device| links.is_carried_by(row, device));
     let mut rows = links.rows.iter().filter(|row| !row.role().shares_device());
     rows.find(|row| holds(row)).map(|row| row.key)
 }

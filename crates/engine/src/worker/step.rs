@@ -52,6 +52,16 @@ pub enum HostStep {
     },
     /// Creates a peer, or changes what differs of one that is there; never another peer.
     Peer(PeerConfig),
+    /// Lets a device that is ready listen at the port of the one whose place it takes. Its peers begin where those of the
+    /// other are now.
+    TakeOver {
+        /// The device whose place is taken; it gets another port.
+        from: DeviceName,
+        /// The device that takes it.
+        to: DeviceName,
+        /// The port.
+        port: u16,
+    },
     /// Makes or moves a route.
     Route {
         /// The table.
@@ -108,6 +118,7 @@ impl Step {
                 | HostStep::Device(_)
                 | HostStep::AddRule { .. }
                 | HostStep::Peer(_)
+                | HostStep::TakeOver { .. }
                 | HostStep::Route { .. } => false,
                 HostStep::RemoveRoute { .. }
                 | HostStep::RemovePeer { .. }

@@ -34,6 +34,7 @@ fn host_concerns(step: &HostStep, link: &RecordedLink) -> bool {
         HostStep::AddRule { table: _, device }
         | HostStep::RemoveRule { table: _, device }
         | HostStep::RemoveDevice(device) => *device == link.device,
+        HostStep::TakeOver { from, to, port: _ } => [from, to].contains(&&link.device),
         HostStep::Peer(config) => is_peer(link, &config.device, &config.public_key),
         HostStep::RemovePeer { device, public_key } => is_peer(link, device, public_key),
         HostStep::Route { table: _, kind: _, prefix, device, source: _ } => {

@@ -45,6 +45,7 @@ fn host(step: &HostStep) -> String {
             let prefixes = config.allowed_ips.len();
             format!("set peer {} on {} with {prefixes} prefixes", short(&config.public_key), config.device)
         }
+        HostStep::TakeOver { from, to, port } => format!("let {to} take the place of {from} at port {port}"),
         HostStep::Route { table, kind, prefix, device, source: _ } => {
             format!("route {} {prefix} by {device} in table {table}", word(*kind))
         }

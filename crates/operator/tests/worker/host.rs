@@ -121,6 +121,7 @@ fn take(host: &mut Host, step: &HostStep, key: PublicKey) {
             table(host, *number).rules.insert(device.clone());
         }
         HostStep::Peer(config) => set_peer(host, config),
+        HostStep::TakeOver { from: _, to, port } => device(host, to).port = *port,
         HostStep::Route { table: number, kind, prefix, device, source } => {
             let route = ObservedRoute { device: device.clone(), source: *source };
             table(host, *number).routes.insert((*kind, *prefix), route);

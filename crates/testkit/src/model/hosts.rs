@@ -249,6 +249,7 @@ fn is_visible(step: &Step) -> bool {
         Step::Record(_) => false,
         Step::Host(step) => match step {
             HostStep::Peer(_)
+            | HostStep::TakeOver { .. }
             | HostStep::Route { .. }
             | HostStep::RemoveRoute { .. }
             | HostStep::RemovePeer { .. }

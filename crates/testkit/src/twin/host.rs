@@ -40,6 +40,7 @@ pub fn apply_to_host(host: &mut Host, step: &HostStep, own_key: PublicKey) -> Re
             host.tables.get_mut(table).ok_or(Refused::NoTable(*table))?.rules.insert(device.clone());
         }
         HostStep::Peer(config) => peer(host, config)?,
+        HostStep::TakeOver { from, to, port } => take_over(host, (from, to), *port)?,
         HostStep::Route { table, kind, prefix, device, source } => {
             device_named(host, device)?;
             let route = ObservedRoute { device: device.clone(), source: *source };
@@ -75,27 +76,58 @@ fn table(host: &mut Host, config: &TableConfig) {
 }
 
 fn device(host: &mut Host, config: &DeviceConfig, own_key: PublicKey) -> Result<(), Refused> {
-    let other = |(id, device): (&DeviceId, &ObservedDevice)| *id != config.id && device.port == config.port;
-    if host.devices.iter().any(other) {
+    let is_it = |device: &ObservedDevice| device.name.as_ref() == Some(&config.name);
+    let other = |device: &ObservedDevice| !is_it(device) && device.port == config.port;
+    if all(host).any(|(_, device)| other(device)) {
         return Err(Refused::PortInUse(config.port));
     }
-    let index = u32::try_from(host.devices.len()).unwrap_or(u32::MAX);
-    let device = host
-        .devices
-        .entry(config.id.clone())
-        .or_insert(ObservedDevice { index, ..ObservedDevice::default() });
-    device.name = Some(config.name.clone());
+    if !all(host).any(|(_, device)| is_it(device)) {
+        let index = u32::try_from(all(host).count()).unwrap_or(u32::MAX);
+        let name = Some(config.name.clone());
+        host.add_device(config.id.clone(), ObservedDevice { index, name, ..ObservedDevice::default() });
+    }
+    let device = device_named(host, &config.name)?;
     device.port = config.port;
     device.public_key = Some(own_key);
     device.addresses = config.address.into_iter().collect();
     device.mtu = config.mtu;
     device.ready = true;
-    host.used_ports = host.devices.values().map(|device| device.port).collect();
+    note_ports(host);
+    Ok(())
+}
+
+fn all(host: &Host) -> impl Iterator<Item = (&DeviceId, &ObservedDevice)> {
+    host.devices.iter().chain(&host.beside)
+}
+
+fn note_ports(host: &mut Host) {
+    host.used_ports = all(host).map(|(_, device)| device.port).collect();
+}
+
+/// The other one listens somewhere else then.
+fn take_over(
+    host: &mut Host,
+    (from, to): (&DeviceName, &DeviceName),
+    port: u16,
+) -> Result<(), Refused> {
+    let old = device_named(host, from)?;
+    if old.port == port {
+        old.port = u16::MAX;
+    }
+    let followed: Vec<_> = old.peers.iter().map(|(key, peer)| (*key, peer.endpoint)).collect();
+    let new = device_named(host, to)?;
+    new.port = port;
+    for (key, endpoint) in followed {
+        if let Some(peer) = new.peers.get_mut(&key) {
+            peer.endpoint = endpoint.or(peer.endpoint);
+        }
+    }
+    note_ports(host);
     Ok(())
 }
 
 fn device_named<'a>(host: &'a mut Host, name: &DeviceName) -> Result<&'a mut ObservedDevice, Refused> {
-    let mut devices = host.devices.values_mut();
+    let mut devices = host.devices.values_mut().chain(host.beside.values_mut());
     devices.find(|device| device.name.as_ref() == Some(name)).ok_or_else(|| Refused::NoDevice(name.clone()))
 }
 
@@ -119,10 +151,15 @@ fn peer(host: &mut Host, config: &PeerConfig) -> Result<(), Refused> {
 
 /// A device takes its routes with it; rules by its name stay, as in the kernel.
 fn remove_device(host: &mut Host, name: &DeviceName) {
-    host.devices.retain(|_, device| device.name.as_ref() != Some(name));
+    let (devices, beside) = (std::mem::take(&mut host.devices), std::mem::take(&mut host.beside));
+    for (id, device) in devices.into_iter().chain(beside) {
+        if device.name.as_ref() != Some(name) {
+            host.add_device(id, device);
+        }
+    }
     for table in host.tables.values_mut() {
         let routes: BTreeMap<_, _> = std::mem::take(&mut table.routes);
         table.routes = routes.into_iter().filter(|(_, route)| route.device != *name).collect();
     }
-    host.used_ports = host.devices.values().map(|device| device.port).collect();
+    note_ports(host);
 }

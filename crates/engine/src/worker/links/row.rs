@@ -161,7 +161,7 @@ pub(super) fn join<'a>(
     let evidence = host.evidence.iter().filter(|(id, _)| id.network == *network);
     let evidence = evidence.map(|(id, evidence)| ((&id.peer, id.role), Part::Evidence(*evidence)));
     note_all(&mut rows, evidence, host);
-    let devices = host.devices.iter().filter(|(id, _)| id.network == *network);
+    let devices = super::devices(host, network, wanted.backend);
     let own =
         devices.filter_map(|(id, device)| Some(((id.peer.as_ref()?, id.role), Part::OwnDevice(device))));
     let mut own: Vec<_> = own.collect();

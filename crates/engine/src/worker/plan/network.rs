@@ -11,7 +11,7 @@ use crate::{
     firewall::NetworkFirewall,
     worker::{
         DeviceConfig, Host, HostStep, PeerConfig, RecordStep, Recorded, RouteKind, Step, TableConfig, WantedLink,
-        links::{Links, Row},
+        links::{Links, Row, Succession},
         routes::{self, Routes},
     },
 };
@@ -46,8 +46,8 @@ struct Planner<'a, 'n> {
     constructive: Vec<Step>,
     destructive: Vec<Step>,
     making: Making,
-    /// Name and port of the devices that links share, once they are made.
-    made: BTreeMap<LinkRole, (DeviceName, u16)>,
+    /// The devices that links share, once they are made.
+    made: BTreeMap<LinkRole, Made>,
 }
 
 pub(super) fn plan<'a>(
@@ -66,6 +66,8 @@ pub(super) fn plan<'a>(
     let observed = links.devices.iter().filter_map(|(id, device)| Some((id.role, device.name.clone()?)));
     // What can't be read is still there, and stays behind the filter.
     let unreadable = host.unreadable.keys().filter(|id| id.network == *network);
+    let leaving = links.successions.iter().map(|(id, leaving)| (id.role, leaving.old_name.clone()));
+    let observed = observed.chain(leaving);
     let devices = observed.chain(unreadable.map(|id| (id.role, id.name(links.me, links.desired.backend)))).collect();
     let mut planner = Planner {
         covered: shape::covered(&links),
@@ -84,6 +86,16 @@ pub(super) fn plan<'a>(
     planner.set_routes(&routes);
     planner.remove_links(report);
     planner.finish(recorded, report)
+}
+
+/// A device of wanted links.
+#[derive(Debug, Clone)]
+struct Made {
+    name: DeviceName,
+    /// Where it is to listen in the end.
+    port: u16,
+    /// Where it listens until it takes the place of another.
+    until: u16,
 }
 
 /// The steps of wanted links by kind. A new link is recorded before it is made, a changed one after: a kill in between is
@@ -121,6 +133,21 @@ impl<'a> Planner<'a, '_> {
             }
         }
         self.constructive.extend(std::mem::take(&mut self.making).steps());
+        self.take_over();
+    }
+
+    /// Devices that are complete take the places of those that go.
+    fn take_over(&mut self) {
+        for succession in self.links.successions.values() {
+            let rows = self.links.rows.iter();
+            let mut rows = rows.filter(|row| self.links.succession(row).is_some_and(|s| std::ptr::eq(s, succession)));
+            let Some(row) = rows.next() else { continue };
+            let port = lasting_port(row, succession);
+            if succession.new.is_none_or(|device| device.port != port) {
+                let (from, to) = (succession.old_name.clone(), succession.new_name.clone());
+                self.constructive.push(Step::Host(HostStep::TakeOver { from, to, port }));
+            }
+        }
     }
 
     fn make_table(&mut self, table: u32) {
@@ -147,14 +174,14 @@ impl<'a> Planner<'a, '_> {
         }
         let made = self.made.get(&row.role()).filter(|_| row.role().shares_device()).cloned();
         let is_made = made.is_some();
-        let Some((name, port)) = made.or_else(|| self.name_and_port(row)) else { return };
+        let Some(Made { name, port, until }) = made.or_else(|| self.name_and_ports(row)) else { return };
         let record = record::wanted(&self.links, row, link, &name, port, self.now);
         let record = record.map(|record| Step::Record(RecordStep::Link(Box::new(record))));
         let is_new = row.peer.is_none() || row.recorded.is_none();
         let records = if is_new { &mut self.making.records } else { &mut self.making.changed_records };
         records.extend(record);
         if !is_made {
-            self.make_device(table, row, &name, port);
+            self.make_device(table, row, Made { name: name.clone(), port, until });
         }
         let peer = self.peer_change(row, link, &name);
         self.making.peers.extend(peer);
@@ -165,17 +192,22 @@ impl<'a> Planner<'a, '_> {
         }
     }
 
-    fn name_and_port(&mut self, row: &Row<'a>) -> Option<(DeviceName, u16)> {
-        let observed = row.device.map(|device| device.port).filter(|port| *port != 0);
-        let port = observed.or_else(|| self.numbers.port(&self.links.device_id(row.key), self.host))?;
-        Some((self.links.device_name(row), port))
+    fn name_and_ports(&mut self, row: &Row<'a>) -> Option<Made> {
+        let succession = self.links.succession(row);
+        let there = succession.map_or(row.device, |succession| succession.new);
+        let lasting = succession.map(|succession| lasting_port(row, succession));
+        let observed = there.map(|device| device.port).filter(|port| *port != 0);
+        let until = observed.or_else(|| self.numbers.port(&self.links.device_id(row.key), self.host))?;
+        Some(Made { name: self.links.device_name(row), port: lasting.unwrap_or(until), until })
     }
 
-    fn make_device(&mut self, table: u32, row: &Row<'a>, name: &DeviceName, port: u16) {
+    fn make_device(&mut self, table: u32, row: &Row<'a>, made: Made) {
+        let (name, port) = (&made.name, made.until);
         let mtu = self.mtu(row);
         let address = self.links.desired.tunnel_address;
         let right = row.device.is_some_and(|device| {
             device.ready
+                && device.name.as_ref().is_none_or(|have| have == name)
                 && device.port == port
                 && device.mtu == mtu
                 && device.public_key == Some(self.links.own_key)
@@ -191,7 +223,7 @@ impl<'a> Planner<'a, '_> {
             self.making.devices.push(Step::Host(HostStep::AddRule { table, device: name.clone() }));
         }
         if row.role().shares_device() {
-            self.made.insert(row.role(), (name.clone(), port));
+            self.made.insert(row.role(), made);
         }
     }
 
@@ -302,7 +334,9 @@ impl<'a> Planner<'a, '_> {
         used.sort_unstable();
         let devices = self.links.devices.iter();
         let idle = devices.filter(|(id, _)| used.binary_search(&(id.role, id.peer.as_ref())).is_err());
-        let names: Vec<_> = idle.filter_map(|(id, device)| Some((id.role, device.name.clone()?))).collect();
+        let idle = idle.filter_map(|(id, device)| Some((id.role, device.name.clone()?)));
+        let leaving = self.links.successions.iter().map(|(id, leaving)| (id.role, leaving.old_name.clone()));
+        let names: Vec<_> = idle.chain(leaving).collect();
         for (role, name) in names {
             self.destructive.push(Step::Host(HostStep::RemoveDevice(name.clone())));
             self.removed.insert((role, name));
@@ -362,4 +396,9 @@ impl<'a> Planner<'a, '_> {
             destructive: self.destructive,
         }
     }
+}
+
+/// Where the links of a device that gives way are expected to listen: where they are recorded to, else where they do.
+fn lasting_port(row: &Row<'_>, succession: &Succession<'_>) -> u16 {
+    row.recorded.map_or(succession.old.port, |recorded| recorded.listen_port)
 }

@@ -130,6 +130,7 @@ impl Words {
             }
             HostStep::RemoveRule { device, .. } => format!("no longer lead {}", self.device(device)),
             HostStep::RemoveDevice(name) => format!("remove device {}", self.device(name)),
+            HostStep::TakeOver { to, port, .. } => format!("let {to} take over at {port}"),
             HostStep::RemoveTable(table) => format!("remove the table of {}", self.table(*table)),
         }
     }

@@ -1,8 +1,11 @@
 //! What the parts of a network should look like: its overlay, an MTU, a peer, its part of the packet filter. It refuses
 //! to order steps.
 
-use std::collections::BTreeSet;
-use std::net::{IpAddr, SocketAddr};
+use std::{
+    collections::BTreeSet,
+    net::{IpAddr, SocketAddr},
+    time::Duration,
+};
 
 use ipnet::IpNet;
 
@@ -66,10 +69,16 @@ impl Planner<'_, '_> {
         let wanted = link.endpoint.as_ref();
         let address =
             wanted.and_then(|wanted| Some(SocketAddr::new(resolve(&wanted.host, self.host)?, wanted.port)));
-        let there = row.peer.filter(|(key, _)| *key == link.public_key).map(|(_, peer)| peer);
+        let succession = self.links.succession(row);
+        let has_device = succession.is_none_or(|succession| succession.new.is_some());
+        let there = row.peer.filter(|(key, _)| has_device && *key == link.public_key).map(|(_, peer)| peer);
         let learned = row.peer.and_then(|(_, peer)| peer.endpoint);
+        // A device that is about to take the place of another begins where that one is, and is silent until it does.
+        let followed = succession.and_then(|succession| succession.old.peers.get(&link.public_key)?.endpoint);
+        let keepalive = if succession.is_some() { Duration::ZERO } else { link.keepalive };
         let endpoint = match there {
-            None => address.or(learned),
+            None => followed.or(address).or(learned),
+            Some(_) if succession.is_some() => None,
             Some(peer) => address.filter(|address| {
                 let changed = row.recorded.is_some_and(|recorded| recorded.endpoint.as_ref() != wanted);
                 let down = matches!(row.evidence, Some(Evidence::NotConnected { .. }));
@@ -77,7 +86,7 @@ impl Planner<'_, '_> {
             }),
         };
         let right = there.is_some_and(|peer| {
-            peer.keepalive == link.keepalive
+            peer.keepalive == keepalive
                 && peer.allowed_ips.iter().eq(&link.allowed_ips)
                 && endpoint.is_none()
         });
@@ -86,7 +95,7 @@ impl Planner<'_, '_> {
             public_key: link.public_key,
             allowed_ips: link.allowed_ips.clone(),
             endpoint,
-            keepalive: link.keepalive,
+            keepalive,
         })
     }
 

@@ -1,0 +1,138 @@
+//! What only the kernel's own WireGuard can show. The tests refuse to run on the userspace one, where others stand for them:
+//! `cargo xtask test-kernel` runs them.
+
+use std::{
+    fmt::Write as _,
+    net::SocketAddr,
+    time::{Duration, Instant},
+};
+
+use spanwire_engine::{
+    Backend, DeviceName, LinkRole, PublicKey,
+    port::Written,
+    worker::{HostStep, PeerConfig},
+};
+use spanwire_testkit::{
+    lab::Lab,
+    prober::{Prober, Rate},
+};
+
+use crate::{
+    peers::{both_ways, pair, talk},
+    rig::{Gateway, backend, connect, net},
+};
+
+/// Whether this run is about the other backend.
+fn is_elsewhere() -> bool {
+    backend() != Backend::Kernel
+}
+
+fn many(device: &DeviceName, count: u16) -> Vec<PeerConfig> {
+    let key = |number: u16| {
+        let mut bytes = [9; 32];
+        bytes[..2].copy_from_slice(&number.to_be_bytes());
+        PublicKey(bytes)
+    };
+    let peer = |number: u16| PeerConfig {
+        device: device.clone(),
+        public_key: key(number),
+        allowed_ips: vec![net(&format!("10.{}.{}.0/24", 100 + number / 250, number % 250))],
+        endpoint: Some(SocketAddr::new([192, 0, 2, 99].into(), 1000 + number)),
+        keepalive: Duration::ZERO,
+    };
+    (0..count).map(peer).collect()
+}
+
+#[test]
+fn a_thousand_peers_are_made_in_few_messages_and_one_more_costs_one_small_one() {
+    if is_elsewhere() {
+        return;
+    }
+    let mut lab = Lab::new().unwrap();
+    let h = Gateway::start(lab.host("h").unwrap(), "10.9.0.2");
+    let down = h.make_device(LinkRole::Downlink, None, 51820);
+    let sent = || h.run(|devices| Box::pin(async { devices.sent_to_kernel() }));
+    let peers = many(&down, 1001);
+    let (before, begun) = (sent(), Instant::now());
+    h.apply_peers(peers[..1000].to_vec());
+    let (after, ours) = (sent(), begun.elapsed());
+    assert!(after.messages - before.messages < 20, "{after:?}");
+    assert_eq!(h.apply(HostStep::Peer(peers[1000].clone())), Written::Changed);
+    let one = sent();
+    let (messages, bytes) = (one.messages - after.messages, one.bytes - after.bytes);
+    assert_eq!(messages, 1);
+    assert!(bytes < 256, "{bytes} bytes");
+    let file = h.dir.path().join("sync.conf");
+    let mut text = String::from("[Interface]\nListenPort = 51821\n");
+    for peer in &peers[..1000] {
+        let (key, prefix, endpoint) = (peer.public_key, peer.allowed_ips[0], peer.endpoint.unwrap());
+        write!(text, "[Peer]\nPublicKey = {key}\nAllowedIPs = {prefix}\nEndpoint = {endpoint}\n").unwrap();
+    }
+    std::fs::write(&file, text).unwrap();
+    h.output("ip", &["link", "add", "plain", "type", "wireguard"]);
+    let begun = Instant::now();
+    h.output("wg", &["syncconf", "plain", file.to_str().unwrap()]);
+    let theirs = begun.elapsed();
+    println!(
+        "1,000 peers from empty: {ours:?} with reading before and after, in {} messages; wg syncconf: {theirs:?}. One \
+         more: {messages} message, {bytes} bytes",
+        after.messages - before.messages
+    );
+}
+
+#[test]
+fn d4_five_thousand_prefixes_one_more_and_one_less_under_traffic_lose_nothing() {
+    if is_elsewhere() {
+        return;
+    }
+    let mut lab = Lab::new().unwrap();
+    let (s, h) = pair(&mut lab);
+    let (_, down) = connect(&s, &h, "10.9.0.0/16");
+    assert!(talk(&s, &h));
+    let mut prefixes: Vec<String> =
+        (0..5000u16).map(|n| format!("10.20.{}.{}/30", n / 64, n % 64 * 4)).collect();
+    prefixes.push("10.9.0.1/32".to_owned());
+    let make = |prefixes: &[String]| {
+        let prefixes: Vec<&str> = prefixes.iter().map(String::as_str).collect();
+        h.make_peer(&down, &s, &prefixes, None)
+    };
+    assert_eq!(make(&prefixes), Written::Changed);
+    let traffic = Prober::start(&both_ways(&s, &h), Rate::default()).unwrap();
+    for round in 0..10 {
+        prefixes.push(format!("10.30.{round}.0/24"));
+        assert_eq!(make(&prefixes), Written::Changed);
+        prefixes.remove(0);
+        assert_eq!(make(&prefixes), Written::Changed);
+    }
+    let report = traffic.finish().unwrap();
+    assert_eq!(report.total().lost, 0, "{:?}", report.total());
+    let shown = h.peer(LinkRole::Downlink, None, s.key()).unwrap();
+    assert_eq!(shown.allowed_ips.len(), prefixes.len());
+    assert_eq!(make(&prefixes), Written::Same);
+}
+
+#[test]
+fn a_device_that_was_made_and_not_marked_yet_is_taken_on_and_a_configured_one_is_not() {
+    if is_elsewhere() {
+        return;
+    }
+    let mut lab = Lab::new().unwrap();
+    let h = Gateway::start(lab.host("h").unwrap(), "10.9.0.2");
+    let (down, mesh) = (h.device(LinkRole::Downlink, None), h.device(LinkRole::Mesh, None));
+    h.output("ip", &["link", "add", down.as_str(), "type", "wireguard"]);
+    assert!(h.observe().devices.is_empty());
+    h.make_device(LinkRole::Downlink, None, 51820);
+    assert_eq!(h.observe().devices.len(), 1);
+    h.output("ip", &["link", "add", mesh.as_str(), "type", "wireguard"]);
+    let key = h.dir.path().join("key");
+    std::fs::write(&key, h.output("wg", &["genkey"])).unwrap();
+    h.output("wg", &["set", mesh.as_str(), "private-key", key.to_str().unwrap()]);
+    let config = spanwire_engine::worker::DeviceConfig {
+        id: h.id(LinkRole::Mesh, None),
+        name: mesh,
+        port: 51821,
+        address: Some(h.tunnel),
+        mtu: 1420,
+    };
+    assert!(h.try_apply(HostStep::Device(config)).is_err());
+}
