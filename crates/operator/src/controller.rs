@@ -15,6 +15,7 @@ use spanwire_engine::port::ControllerStore;
 use crate::{
     clock::Clock,
     driver::{Outcome, Reconciler},
+    traces,
 };
 
 /// How long one call to the store may take.
@@ -35,6 +36,7 @@ impl<S: ControllerStore> Reconciler for Controller<S> {
             Ok(fetched) => fetched,
             Err(fault) => return Outcome::failed(fault),
         };
+        traces::link(&fetched.view.traces);
         let planned = plan::plan(validate::validate(fetched));
         report::report(apply::apply(&self.store, planned).await)
     }

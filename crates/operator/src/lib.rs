@@ -29,5 +29,6 @@ pub mod logging;
 pub mod resolver;
 pub mod stop;
 pub mod stores;
+pub mod traces;
 pub mod turn;
 pub mod worker;

@@ -31,6 +31,7 @@ use crate::{
     clock::Clock,
     driver::{Outcome, Reconciler},
     resolver::Resolver,
+    traces,
 };
 use identity::Identity;
 
@@ -99,6 +100,9 @@ impl<C: WorkerStore, L: LocalStore, D: Devices + Facts, P: Probes> Reconciler fo
             Ok(fetched) => fetched,
             Err(fault) => return Outcome::failed(fault),
         };
+        if let Ok(view) = &fetched.view {
+            traces::link(&view.traces);
+        }
         let validated = match validate::validate(&self.me, &mut self.identity, &self.settings, fetched).await
         {
             Ok(validated) => validated,

@@ -2,6 +2,7 @@
 //! refuses to answer from a list that is not complete, and while a server can't be heard.
 
 mod apply;
+mod call;
 mod connection;
 mod controller;
 mod error;
@@ -12,6 +13,7 @@ mod rights;
 mod view;
 mod worker;
 
+pub use call::{Verb, call};
 pub use connection::{Connection, News};
 pub use controller::Controller;
 pub use error::{Error, words};

@@ -7,6 +7,7 @@ mod kill;
 mod links;
 mod networks;
 mod second_pass;
+mod traces;
 
 use spanwire_api::{GatewaySpec, TunnelLinkSpec, WorkerSliceConfigSpec};
 use spanwire_testkit::process::Process;

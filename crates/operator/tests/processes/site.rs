@@ -203,7 +203,13 @@ impl Site {
 
     /// `controller --once`.
     pub(crate) fn controller(&self) -> Run {
-        let arguments = ["controller", "--once", "--control", "kube", "--control-namespace", &self.namespace];
+        self.controller_with(&[])
+    }
+
+    /// The same, with more arguments.
+    pub(crate) fn controller_with(&self, more: &[&str]) -> Run {
+        let base = ["controller", "--once", "--control", "kube", "--control-namespace", &self.namespace];
+        let arguments: Vec<&str> = base.into_iter().chain(more.iter().copied()).collect();
         run(None, &self.folder.path().join("controller"), &arguments, &self.controller_variables())
     }
 
