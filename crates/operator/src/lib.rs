@@ -17,6 +17,7 @@ pub mod clock;
 pub mod controller;
 pub mod dataplane;
 pub mod driver;
+pub mod events;
 pub mod fault;
 pub mod folder;
 pub mod key_file;

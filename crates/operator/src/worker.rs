@@ -15,6 +15,7 @@ pub mod probing;
 pub mod report;
 pub mod start;
 pub mod targets;
+pub mod told;
 pub mod uninstall;
 pub mod validate;
 
@@ -30,6 +31,7 @@ use spanwire_engine::{
 use crate::{
     clock::Clock,
     driver::{Outcome, Reconciler},
+    events::Events,
     resolver::Resolver,
     traces,
 };
@@ -90,6 +92,8 @@ pub struct Worker<C, L, D, P> {
     pub settings: Settings,
     /// The worlds that it touches.
     pub ports: Ports<C, L, D, P>,
+    /// Where people are told what happened to links.
+    pub events: Events,
     /// The statuses last reported: a hint for when the control store can't be read.
     pub said: BTreeMap<NetworkName, WorkerStatus>,
 }
