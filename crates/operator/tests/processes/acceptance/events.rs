@@ -76,7 +76,7 @@ fn events_tell_of_a_network_what_was_decided_and_how_far_a_change_is() {
 fn events_that_can_not_be_written_hold_up_no_pass() {
     for (name, fault) in [("refused", Fault::Refuse(403)), ("stalled", Fault::Stall)] {
         let Some(site) = begin(&format!("events-{name}")) else { return };
-        site.control.proxy.inject(fault, usize::MAX, |call: &Call| call.uri.contains("/events"));
+        site.control.proxy.inject(fault, usize::MAX, |call: &Call| call.uri.contains("/events.k8s.io/"));
         site.apply(&network("  topology: hub-spoke\n  hub: a\n"));
         let run = site.controller();
         assert_eq!(run.code, 0, "{name}: {run:#?}");
