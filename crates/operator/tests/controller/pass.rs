@@ -206,10 +206,11 @@ async fn a_deadline_of_a_teardown_that_passed_is_told_once_and_one_that_was_kept
     deletes(11);
     assert_eq!(told(&twin).await, [(network(), "TeardownDeadlinePassed")]);
     deletes(9);
-    let mut state = twin.0.lock().unwrap();
-    state.view.networks.clear();
-    state.view.intents.retain(|(_, gateway), _| gateway.as_str() == "spoke-1");
-    drop(state);
+    {
+        let mut state = twin.0.lock().unwrap();
+        state.view.networks.clear();
+        state.view.intents.retain(|(_, gateway), _| gateway.as_str() == "spoke-1");
+    }
     deletes(11);
     let intent = "WorkerSliceConfig demo.spoke-1".to_owned();
     assert_eq!(told(&twin).await, [(intent, "TeardownDeadlinePassed")], "its network is gone");
