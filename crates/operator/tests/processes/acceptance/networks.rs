@@ -54,6 +54,7 @@ fn acceptance_6_v1_to_v5_and_v8_verdicts_are_right_and_written_once() {
     for (name, spec, _) in VERDICTS {
         site.apply(&network(name, spec));
     }
+    let marks = site.marks();
     let _controller = site.start_controller();
     for (name, _, words) in VERDICTS {
         wait_until(&format!("{name}: {words:?}"), || {
@@ -61,6 +62,10 @@ fn acceptance_6_v1_to_v5_and_v8_verdicts_are_right_and_written_once() {
             words.iter().all(|word| state.contains(word)) && state.starts_with(words[0])
         });
     }
+    wait_until("each verdict is told", || {
+        let events = site.writes_since(marks).into_iter().filter(|request| request.resource == "events");
+        events.count() == VERDICTS.len()
+    });
     let (marks, versions) = (site.marks(), site.versions::<GatewayNetworkSpec>());
     let run = site.controller();
     assert_eq!(run.code, 75, "another controller acts: {run:#?}");
