@@ -47,7 +47,7 @@ pub use gateway_network::{
 pub use moment::BootMoment;
 #[cfg(feature = "kube")]
 pub use object::resource;
-pub use object::{API_VERSION, FINALIZER, GROUP, Kind, Metadata, NoStatus, Object, VERSION};
+pub use object::{API_VERSION, FINALIZER, GROUP, Kind, Metadata, NoStatus, Object, TRACEPARENT, VERSION};
 #[cfg(feature = "kube")]
 pub use reference::reference;
 pub use settings::{

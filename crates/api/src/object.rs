@@ -10,6 +10,9 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 pub const GROUP: &str = "spanwire.dev";
 /// The finalizer that the controller puts on the intents that it writes, and takes off when their links are gone.
 pub const FINALIZER: &str = "spanwire.dev/teardown";
+/// The annotation that names a trace, as the header `traceparent` of W3C's Trace Context does: the passes that follow from
+/// the object are linked to it.
+pub const TRACEPARENT: &str = "spanwire.dev/traceparent";
 /// The version that this crate speaks.
 pub const VERSION: &str = "v1alpha1";
 /// `apiVersion` of every object.

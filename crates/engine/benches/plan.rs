@@ -80,7 +80,7 @@ fn view(role: LinkRole, peers: std::ops::RangeInclusive<usize>, generation: i64)
             .map(|index| (name(index), gateway(index)))
             .collect(),
         intents: BTreeMap::from([(network(), (Stored { meta, value: intent }, WorkerStatus::default()))]),
-        unreadable: Vec::new(),
+        ..WorkerView::default()
     }
 }
 

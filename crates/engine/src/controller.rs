@@ -68,6 +68,8 @@ pub struct IntentDelete {
     pub gateway: GatewayName,
     /// The version planned from.
     pub expected: Meta,
+    /// Its worker has not confirmed that the links are gone: the deadline has passed.
+    pub overdue: bool,
 }
 
 /// What a plan leaves undone.
@@ -80,6 +82,8 @@ pub struct Report {
     pub unknown: Option<String>,
     /// When the running phase's time is over if nothing else happens.
     pub next_due: Option<Duration>,
+    /// Phases that this plan ends although what they wait for has not come, because their time is over.
+    pub overrun: Vec<String>,
 }
 
 /// Plans all networks of a control store.
@@ -117,6 +121,11 @@ pub fn plan(view: &ControlView, now: &Now) -> Plans {
 
 pub(crate) fn is_unreadable(view: &ControlView, kind: &str, name: &str) -> bool {
     view.unreadable.iter().any(|object| object.kind == kind && object.name == name)
+}
+
+/// Whether there is no such gateway any more.
+pub(crate) fn is_gone(view: &ControlView, gateway: &GatewayName) -> bool {
+    !view.gateways.contains_key(gateway) && !is_unreadable(view, "gateways", gateway.as_str())
 }
 
 /// Plans one declared network. Whatever the verdict on it is, intents that somebody deleted end.
@@ -191,7 +200,9 @@ fn write_intents(view: &ControlView, name: &NetworkName, wanted: Vec<Intent>, pl
 fn delete(view: &ControlView, network: &NetworkName, gateway: &GatewayName) -> Option<IntentDelete> {
     let standing =
         view.intents.get(&(network.clone(), gateway.clone())).filter(|standing| standing.managed)?;
-    Some(IntentDelete { network: network.clone(), gateway: gateway.clone(), expected: standing.meta.clone() })
+    let overdue = !intents::is_torn_down(standing) && !is_gone(view, gateway);
+    let (network, gateway) = (network.clone(), gateway.clone());
+    Some(IntentDelete { network, gateway, expected: standing.meta.clone(), overdue })
 }
 
 /// Intents that somebody deleted and that nobody waits for any more, besides those that go anyway.
@@ -215,8 +226,7 @@ fn remove_deleted(view: &ControlView) -> BTreeMap<NetworkName, Plan> {
     for name in names {
         let mut plan = Plan::default();
         for ((_, gateway), standing) in view.intents.iter().filter(|((network, _), _)| network == name) {
-            let gone =
-                !view.gateways.contains_key(gateway) && !is_unreadable(view, "gateways", gateway.as_str());
+            let gone = is_gone(view, gateway);
             if intents::is_torn_down(standing) || intents::is_released(standing) || gone {
                 plan.deletes.extend(delete(view, name, gateway));
             } else {

@@ -23,8 +23,11 @@ fn d14_mode_kernel_without_it_says_so_and_makes_nothing() {
     ]);
     let stored =
         (Stored { meta: Meta { generation: 1, ..Meta::default() }, value: intent }, WorkerStatus::default());
-    let view =
-        WorkerView { gateways, intents: BTreeMap::from([(network.clone(), stored)]), unreadable: Vec::new() };
+    let view = WorkerView {
+        gateways,
+        intents: BTreeMap::from([(network.clone(), stored)]),
+        ..WorkerView::default()
+    };
     let (recorded, settings) = (Recorded::default(), Settings::default());
     for kernel_wireguard in [false, true] {
         let host = Host { kernel_wireguard, ..Host::default() };

@@ -49,12 +49,21 @@ pub struct Common {
     /// How --once, --dry-run and --uninstall print what they did (to stdout) [default: as --log-format]
     #[arg(long, short, global = true, value_enum, env = "SPANWIRE_OUTPUT")]
     pub output: Option<LogFormat>,
+    /// Sends spans of passes and their API calls to this collector by OTLP over HTTP (such as http://collector:4318)
+    /// [default: nothing is sent]
+    #[arg(long, global = true, env = "OTEL_EXPORTER_OTLP_ENDPOINT", value_name = "URL", value_parser = collector)]
+    pub otlp_endpoint: Option<String>,
 }
 
 impl Common {
     /// How results are printed.
     pub fn output(&self) -> LogFormat {
         self.output.unwrap_or(self.log_format)
+    }
+
+    /// The collector that spans are sent to; an empty variable names none.
+    pub fn collector(&self) -> Option<&str> {
+        self.otlp_endpoint.as_deref().filter(|url| !url.is_empty())
     }
 }
 
@@ -101,6 +110,17 @@ pub enum Command {
     /// Holds the userspace WireGuard devices of this host; outlives the worker
     #[command(after_help = DATAPLANE_EXAMPLES)]
     Dataplane(DataplaneArgs),
+}
+
+impl Command {
+    /// The process in traces.
+    pub fn service(&self) -> &'static str {
+        match self {
+            Command::Controller(_) => "spanwire-controller",
+            Command::Worker(_) => "spanwire-worker",
+            Command::Dataplane(_) => "spanwire-dataplane",
+        }
+    }
 }
 
 /// The rhythm of a loop.
@@ -190,6 +210,14 @@ pub const DATAPLANE_SOCKET: &str = "/run/spanwire/dataplane.sock";
 /// Where `wg` looks for configuration sockets.
 const UAPI_DIR: &str = "/var/run/wireguard";
 
+fn collector(text: &str) -> Result<String, String> {
+    if text.is_empty() || text.starts_with("http://") || text.starts_with("https://") {
+        Ok(text.to_owned())
+    } else {
+        Err("use the address of a collector's OTLP over HTTP, such as http://collector:4318".to_owned())
+    }
+}
+
 fn seconds(text: &str) -> Result<Duration, String> {
     match text.parse::<u32>() {
         Ok(0) => Err("use at least 1 second".to_owned()),
@@ -208,6 +236,11 @@ mod tests {
         let cli = Cli::try_parse_from(base.iter().chain(extra))?;
         let Command::Worker(args) = cli.command else { panic!("not a worker") };
         Ok(*args)
+    }
+
+    fn common(extra: &[&str]) -> Result<Common, clap::Error> {
+        let base = ["spanwire", "controller", "--control", "dir:/c"];
+        Cli::try_parse_from(base.iter().chain(extra)).map(|cli| cli.common)
     }
 
     #[test]
@@ -230,6 +263,16 @@ mod tests {
         }
         assert!(worker(&["--resync", "0"]).unwrap_err().to_string().contains("at least 1 second"));
         assert!(worker(&["--gateway", "a.b"]).is_err());
+    }
+
+    #[test]
+    fn spans_go_nowhere_unless_a_collector_is_named() {
+        assert_eq!(common(&[]).unwrap().collector(), None);
+        assert_eq!(common(&["--otlp-endpoint", ""]).unwrap().collector(), None);
+        let named = common(&["--otlp-endpoint", "http://c:4318"]).unwrap();
+        assert_eq!(named.collector(), Some("http://c:4318"));
+        let refused = common(&["--otlp-endpoint", "c:4317"]).unwrap_err();
+        assert!(refused.to_string().contains("http://collector:4318"), "{refused}");
     }
 
     #[test]

@@ -6,6 +6,7 @@ pub mod observe;
 pub mod plan;
 pub mod report;
 pub mod start;
+pub mod told;
 pub mod validate;
 
 use std::time::Duration;
@@ -15,6 +16,8 @@ use spanwire_engine::port::ControllerStore;
 use crate::{
     clock::Clock,
     driver::{Outcome, Reconciler},
+    events::Events,
+    traces,
 };
 
 /// How long one call to the store may take.
@@ -27,6 +30,8 @@ pub struct Controller<S> {
     pub store: S,
     /// The clocks of this host.
     pub clock: Clock,
+    /// Where people are told what happened.
+    pub events: Events,
 }
 
 impl<S: ControllerStore> Reconciler for Controller<S> {
@@ -35,7 +40,8 @@ impl<S: ControllerStore> Reconciler for Controller<S> {
             Ok(fetched) => fetched,
             Err(fault) => return Outcome::failed(fault),
         };
+        traces::link(&fetched.view.traces);
         let planned = plan::plan(validate::validate(fetched));
-        report::report(apply::apply(&self.store, planned).await)
+        report::report(apply::apply(&self.store, &self.events, planned).await)
     }
 }

@@ -11,7 +11,7 @@ use kube::{
 use spanwire_api::rbac;
 use spanwire_dataplane::key::SecretKey;
 use spanwire_engine::{Class, GatewayName, PublicKey, port};
-use spanwire_store::cluster::{Connection, words};
+use spanwire_store::cluster::{Connection, Verb, call, words};
 use tokio::time::timeout;
 use zeroize::Zeroizing;
 
@@ -101,7 +101,7 @@ impl KeySecret {
     /// # Errors
     /// The Secret can't be read or understood.
     pub async fn load(&self) -> Result<Option<OwnKey>, Error> {
-        let Some(secret) = self.call("read", self.api.get_opt(&self.name)).await? else { return Ok(None) };
+        let Some(secret) = self.call(Verb::Get, self.api.get_opt(&self.name)).await? else { return Ok(None) };
         let data = secret.data.unwrap_or_default();
         let malformed = || Error::Malformed { namespace: self.namespace.clone(), name: self.name.clone() };
         let bytes = Zeroizing::new(data.get(PRIVATE_KEY).ok_or_else(malformed)?.0.clone());
@@ -131,7 +131,7 @@ impl KeySecret {
             entry(PUBLIC_KEY, &public.to_string()),
             entry(GENERATION, &generation.to_string()),
         ]));
-        self.call("create", self.api.create(&PostParams::default(), &kept)).await?;
+        self.call(Verb::Create, self.api.create(&PostParams::default(), &kept)).await?;
         Ok(OwnKey { secret, public, generation: Some(generation) })
     }
 
@@ -144,16 +144,18 @@ impl KeySecret {
             "stringData": { PUBLIC_KEY: public.to_string(), GENERATION: generation.to_string() },
         });
         let params = PatchParams::default();
-        self.call("write", self.api.patch(&self.name, &params, &Patch::Merge(patch))).await.map(|_| ())
+        self.call(Verb::Patch, self.api.patch(&self.name, &params, &Patch::Merge(patch))).await.map(|_| ())
     }
 
     async fn call<T>(
         &self,
-        verb: &'static str,
-        call: impl Future<Output = Result<T, kube::Error>>,
+        verb: Verb,
+        sent: impl Future<Output = Result<T, kube::Error>>,
     ) -> Result<T, Error> {
         let (namespace, name) = (self.namespace.clone(), self.name.clone());
-        match timeout(LIMIT, call).await {
+        let answer = timeout(LIMIT, call(verb, "secrets", &name, sent)).await;
+        let verb = verb.as_str();
+        match answer {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(cause)) => Err(Error::Call { verb, namespace, name, cause: Box::new(cause) }),
             Err(_) => Err(Error::Late { verb, namespace, name }),

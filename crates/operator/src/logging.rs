@@ -3,9 +3,11 @@
 
 use std::io;
 
-use tracing_subscriber::{EnvFilter, filter::LevelFilter, fmt};
+use tracing_subscriber::{
+    EnvFilter, Layer as _, filter::LevelFilter, fmt, layer::SubscriberExt as _, util::SubscriberInitExt as _,
+};
 
-use crate::cli::LogFormat;
+use crate::{cli::LogFormat, traces::Traces};
 
 /// Why logging could not be set up.
 #[derive(Debug, thiserror::Error)]
@@ -23,20 +25,21 @@ pub enum Error {
     },
 }
 
-/// Sets the process up for logs of `level` and above in `format`.
+/// Sets the process up for logs of `level` and above in `format`, and for `traces`, which no level of logs affects.
 ///
 /// # Errors
 /// The level is not understood.
-pub fn init(format: LogFormat, level: &str) -> Result<(), Error> {
+pub fn init(format: LogFormat, level: &str, traces: Option<&Traces>) -> Result<(), Error> {
     let filter = EnvFilter::try_new(directives(level))
         .map_err(|cause| Error::Level { level: level.to_owned(), cause })?;
-    let builder = fmt().with_env_filter(filter).with_writer(io::stderr);
-    match format {
+    let lines = fmt::layer().with_writer(io::stderr);
+    let lines = match format {
         LogFormat::Human => {
-            builder.with_target(false).with_ansi(io::IsTerminal::is_terminal(&io::stderr())).init();
+            lines.with_target(false).with_ansi(io::IsTerminal::is_terminal(&io::stderr())).boxed()
         }
-        LogFormat::Json => builder.json().flatten_event(true).with_current_span(false).init(),
-    }
+        LogFormat::Json => lines.json().flatten_event(true).with_current_span(false).boxed(),
+    };
+    tracing_subscriber::registry().with(lines.with_filter(filter)).with(traces.map(Traces::layer)).init();
     Ok(())
 }
 

@@ -5,8 +5,10 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::Parser as _;
 use spanwire::{
-    cli::{Cli, Command},
-    controller, dataplane, logging, worker,
+    cli::{Cli, Command, Common},
+    controller, dataplane, logging,
+    traces::Traces,
+    worker,
 };
 use tokio::runtime::{Builder, Runtime};
 
@@ -26,7 +28,16 @@ fn main() -> ExitCode {
 fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     let Cli { common, command } = cli;
     keep_large_buffers_lazy();
-    logging::init(common.log_format, &common.log_level)?;
+    let traces = common.collector().map(|url| Traces::to(url, command.service())).transpose()?;
+    logging::init(common.log_format, &common.log_level, traces.as_ref())?;
+    let code = start(common, command);
+    if let Some(traces) = traces {
+        traces.finish();
+    }
+    code
+}
+
+fn start(common: Common, command: Command) -> anyhow::Result<ExitCode> {
     let runtime = runtime(&command).context("cannot start the runtime")?;
     let code = runtime.block_on(async {
         match command {

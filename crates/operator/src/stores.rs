@@ -40,6 +40,14 @@ impl Site {
             }
         })
     }
+
+    /// What writes Events there as `reporter`, where there are any.
+    pub fn events(&self, reporter: &'static str) -> Option<cluster::EventWriter> {
+        match self {
+            Site::Folder(_) => None,
+            Site::Cluster(connection) => Some(cluster::EventWriter::new(connection, reporter)),
+        }
+    }
 }
 
 /// Wakes when something was changed in the store.

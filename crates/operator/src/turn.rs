@@ -13,7 +13,7 @@ use crate::{
     stores::Site,
 };
 
-/// How long a single run waits for the answer of an API server that nobody holds the lease of.
+/// How long an API server may take to give a lease that nobody holds.
 const ONCE: Duration = Duration::from_secs(5);
 
 /// The right to act.
@@ -57,7 +57,13 @@ impl Claim<'_> {
         let wait = async {
             let held = self.lock.take().await?;
             let mut turn = Turn { _held: held, lease: self.ask_until_answered().await? };
-            if let Some(lease) = &mut turn.lease {
+            if let Some(lease) = &mut turn.lease
+                && timeout(ONCE, lease.held()).await.is_err()
+            {
+                tracing::warn!(
+                    lease = self.lease,
+                    "another process holds the lease: standing by until it ends"
+                );
                 lease.held().await;
             }
             anyhow::Ok(turn)

@@ -15,6 +15,7 @@ pub mod probing;
 pub mod report;
 pub mod start;
 pub mod targets;
+pub mod told;
 pub mod uninstall;
 pub mod validate;
 
@@ -30,7 +31,9 @@ use spanwire_engine::{
 use crate::{
     clock::Clock,
     driver::{Outcome, Reconciler},
+    events::Events,
     resolver::Resolver,
+    traces,
 };
 use identity::Identity;
 
@@ -89,6 +92,8 @@ pub struct Worker<C, L, D, P> {
     pub settings: Settings,
     /// The worlds that it touches.
     pub ports: Ports<C, L, D, P>,
+    /// Where people are told what happened to links.
+    pub events: Events,
     /// The statuses last reported: a hint for when the control store can't be read.
     pub said: BTreeMap<NetworkName, WorkerStatus>,
 }
@@ -99,6 +104,9 @@ impl<C: WorkerStore, L: LocalStore, D: Devices + Facts, P: Probes> Reconciler fo
             Ok(fetched) => fetched,
             Err(fault) => return Outcome::failed(fault),
         };
+        if let Ok(view) = &fetched.view {
+            traces::link(&view.traces);
+        }
         let validated = match validate::validate(&self.me, &mut self.identity, &self.settings, fetched).await
         {
             Ok(validated) => validated,

@@ -2,9 +2,11 @@
 //! refuses to answer from a list that is not complete, and while a server can't be heard.
 
 mod apply;
+mod call;
 mod connection;
 mod controller;
 mod error;
+mod events;
 mod local;
 mod look;
 mod mirror;
@@ -12,9 +14,11 @@ mod rights;
 mod view;
 mod worker;
 
+pub use call::{Verb, call};
 pub use connection::{Connection, News};
 pub use controller::Controller;
 pub use error::{Error, words};
+pub use events::{EventWriter, Happening};
 pub use local::Local;
 pub use look::look;
 pub use worker::Worker;

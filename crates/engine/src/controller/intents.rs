@@ -205,8 +205,7 @@ pub(super) fn finished_leavers(context: &Context<'_>, stage: &Stage) -> Vec<Gate
         context.members.entries.iter().filter(|entry| entry.leaving && !active.contains(&&entry.gateway));
     let finished = |entry: &&MemberStatus| {
         let over = entry.leaving_since.as_ref().and_then(|since| context.now.boot.since(since));
-        let gone = !context.view.gateways.contains_key(&entry.gateway)
-            && !super::is_unreadable(context.view, "gateways", entry.gateway.as_str());
+        let gone = super::is_gone(context.view, &entry.gateway);
         let key = (context.name.clone(), entry.gateway.clone());
         let unreadable =
             super::is_unreadable(context.view, "workersliceconfigs", &format!("{}.{}", key.0, key.1));

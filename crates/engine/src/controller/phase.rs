@@ -69,6 +69,14 @@ pub fn target(valid: &Valid, members: &Membership, view: &ControlView) -> Result
 
 /// Starts, restarts or advances the change as far as the reports of the workers allow.
 pub fn advance(context: &Context<'_>, target: Published) -> Outcome {
+    let mut overrun = Vec::new();
+    let mut outcome = go_on(context, target, &mut overrun);
+    outcome.report.overrun = overrun;
+    outcome
+}
+
+/// As far as it gets now; `overrun` gathers the phases that only their time-out ended.
+fn go_on(context: &Context<'_>, target: Published, overrun: &mut Vec<String>) -> Outcome {
     let status = &context.network.status;
     let Some(mut published) = status.published.clone().or_else(|| intents::rebuilt(context)) else {
         let stage = Stage::rest(&target);
@@ -99,6 +107,7 @@ pub fn advance(context: &Context<'_>, target: Published) -> Outcome {
             let report = waiting(context, running, &lags);
             return Outcome { published, change, stage, report, held };
         }
+        overrun.extend(timed_out(context, running, &lags));
         change = match next(running) {
             Some(phase) => Some(enter(running, phase, context.now)),
             None => {
@@ -170,13 +179,23 @@ fn age(context: &Context<'_>, change: &Change) -> Duration {
 
 fn waiting(context: &Context<'_>, change: &Change, lags: &[Lag]) -> Report {
     let policy = context.network.spec.hub_change;
-    let describe = |lag: &Lag| {
-        let dead = if barrier::is_live(context, &lag.member) { "" } else { " (not seen alive)" };
-        format!("{} waits for {}{dead}: {}", change.phase.as_str(), lag.member, lag.what)
-    };
+    let describe = |lag: &Lag| format!("{} waits for {}", change.phase.as_str(), who(context, lag));
     Report {
         waits: lags.iter().map(describe).collect(),
-        unknown: None,
         next_due: Some(policy.connect_timeout.saturating_sub(age(context, change))),
+        ..Report::default()
     }
+}
+
+/// A phase that ends although somebody lags.
+fn timed_out(context: &Context<'_>, change: &Change, lags: &[Lag]) -> Option<String> {
+    let (first, rest) = lags.split_first()?;
+    let more = if rest.is_empty() { String::new() } else { format!(" (and {} more)", rest.len()) };
+    let limit = context.network.spec.hub_change.connect_timeout.as_secs_f32();
+    Some(format!("{} went on after {limit} s without {}{more}", change.phase.as_str(), who(context, first)))
+}
+
+fn who(context: &Context<'_>, lag: &Lag) -> String {
+    let dead = if barrier::is_live(context, &lag.member) { "" } else { " (not seen alive)" };
+    format!("{}{dead}: {}", lag.member, lag.what)
 }

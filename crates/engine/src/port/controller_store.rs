@@ -23,6 +23,8 @@ pub struct ControlView {
     pub intents: BTreeMap<(NetworkName, GatewayName), IntentView>,
     /// Objects that are there and could not be read.
     pub unreadable: Vec<Unreadable>,
+    /// Traces that networks name, as written: for the spans of passes. No decision looks at them.
+    pub traces: BTreeSet<String>,
 }
 
 /// A network.

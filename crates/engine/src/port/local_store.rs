@@ -2,7 +2,10 @@
 
 use std::future::Future;
 
-use crate::worker::{RecordStep, Recorded};
+use crate::{
+    LinkId,
+    worker::{RecordStep, Recorded},
+};
 
 use super::{Fault, Written};
 
@@ -13,6 +16,13 @@ pub trait LocalStore: Send + Sync {
 
     /// Reads all records. An error means unknown: nothing is removed.
     fn read(&self) -> impl Future<Output = Result<Recorded, Self::Error>> + Send;
+
+    /// The UID of the record of a link, as it was heard last, where the store gives one: what is told of the link is told on
+    /// that object. No decision looks at it.
+    fn uid(&self, link: &LinkId) -> Option<String> {
+        let _ = link;
+        None
+    }
 
     /// Applies one step; it is durable when this returns.
     fn apply(&self, step: &RecordStep) -> impl Future<Output = Result<Written, Self::Error>> + Send;

@@ -18,6 +18,8 @@ pub struct WorkerView {
     pub intents: BTreeMap<NetworkName, (Stored<Intent>, WorkerStatus)>,
     /// Objects that are there and could not be read.
     pub unreadable: Vec<Unreadable>,
+    /// Traces that intents name, as written: for the spans of passes. No decision looks at them.
+    pub traces: BTreeSet<String>,
 }
 
 /// Reads and writes of a worker at the control store.

@@ -15,8 +15,9 @@ use spanwire_engine::{
     port::{ControlView, ControllerStore, Written},
 };
 
-use super::{STORE_LIMIT, plan::Plan, validate::Validated};
+use super::{STORE_LIMIT, plan::Plan, told, validate::Validated};
 use crate::{
+    events::Events,
     fault::{Noted, limited},
     ledger::{Ledger, Target},
 };
@@ -39,9 +40,9 @@ pub struct Applied {
 
 /// Writes what was planned. A network whose write fails ends there; the others go on. Writes that do not depend on one
 /// another are under way together.
-pub async fn apply<S: ControllerStore>(store: &S, plan: Plan) -> Applied {
+pub async fn apply<S: ControllerStore>(store: &S, events: &Events, plan: Plan) -> Applied {
     let Plan { validated: Validated { fetched, faults }, plans: Plans { networks, gateways } } = plan;
-    let writer = Writer { store, ended: Mutex::default() };
+    let writer = Writer { store, events, view: &fetched.view, ended: Mutex::default() };
     let mut done = Done { ledger: Ledger::default(), faults };
     for (name, plan) in &networks {
         done.take(writer.status(name, plan).await);
@@ -92,6 +93,8 @@ impl Done {
 
 struct Writer<'a, S> {
     store: &'a S,
+    events: &'a Events,
+    view: &'a ControlView,
     /// What nothing more is written of in this pass.
     ended: Mutex<Ended>,
 }
@@ -113,8 +116,12 @@ impl<S: ControllerStore> Writer<'_, S> {
         let what = format!("cannot write the status of network {network}");
         let call = self.store.write_network_status(network, status, expected);
         let tried = limited(&what, STORE_LIMIT, call).await;
-        if tried.is_err() {
-            self.ended().networks.insert(network.clone());
+        match (&tried, self.view.networks.get(network)) {
+            (Err(_), _) => drop(self.ended().networks.insert(network.clone())),
+            (Ok(Written::Changed), Some(before)) => {
+                told::of_status(network, before, plan).into_iter().for_each(|told| self.events.tell(told));
+            }
+            (Ok(Written::Changed | Written::Same), _) => {}
         }
         Some(tried.map(|written| (Target::Status, written, format!("status of network {network}"))))
     }
@@ -185,13 +192,16 @@ impl<S: ControllerStore> Writer<'_, S> {
     }
 
     async fn delete(&self, delete: &IntentDelete) -> Tried {
-        let IntentDelete { network, gateway, expected } = delete;
+        let IntentDelete { network, gateway, expected, overdue } = delete;
         if self.ended().networks.contains(network) {
             return None;
         }
         let what = format!("cannot delete the intent {network}.{gateway}");
         let call = self.store.delete_intent(network, gateway, expected);
         let tried = limited(&what, STORE_LIMIT, call).await;
+        if *overdue && matches!(tried, Ok(Written::Changed)) {
+            self.events.tell(told::of_deadline(delete, self.view.networks.get(network)));
+        }
         Some(
             tried.map(|written| (Target::Intent, written, format!("deletion of intent {network}.{gateway}"))),
         )

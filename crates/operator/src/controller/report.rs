@@ -11,7 +11,7 @@ pub fn report(applied: Applied) -> Outcome {
     let Applied { reports, ledger, faults } = applied;
     let mut outcome = Outcome { ledger, faults, ..Outcome::default() };
     for (network, report) in reports {
-        let Report { waits, unknown, next_due } = report;
+        let Report { waits, unknown, next_due, overrun: _ } = report;
         let all = waits.into_iter().chain(unknown);
         outcome.waits.extend(all.map(|what| format!("{network}: {what}")));
         outcome.due = outcome.due.into_iter().chain(next_due).min();

@@ -12,11 +12,15 @@ use crate::{
     cli::{ControllerArgs, LogFormat},
     clock::Clock,
     driver::{self, Cadence, Outcome, Trigger, Verdict},
+    events,
     lock::Lock,
     stop::Stop,
     stores::{ControllerPlace, Site},
     turn::{Claim, Turn},
 };
+
+/// Who writes Events.
+const CONTROLLER: &str = "controller";
 
 /// Becomes a controller.
 ///
@@ -31,17 +35,18 @@ pub async fn start(args: ControllerArgs, output: LogFormat) -> anyhow::Result<Ex
     };
     let (trigger, mut tasks) = (Trigger::default(), JoinSet::new());
     trigger.watch(&mut tasks, "control store", store.watch()?);
-    let mut controller = Controller { store, clock: Clock::new()? };
+    let (events, writing) = events::begin(site.events(CONTROLLER));
+    let mut controller = Controller { store, clock: Clock::new()?, events };
     if args.rhythm.once {
         let verdict = driver::once(&mut controller, &stop).await;
-        turn.give_back().await;
+        tokio::join!(turn.give_back(), writing.finish(controller.events));
         return Ok(say(&verdict, output));
     }
     tracing::info!(control = %args.control, "the controller acts");
     let cadence = Cadence { resync: args.rhythm.resync };
     let acts = async || driver::run(&mut controller, &trigger, cadence, &stop).await;
     turn.act(&stop, acts).instrument(tracing::info_span!("controller")).await;
-    turn.give_back().await;
+    tokio::join!(turn.give_back(), writing.finish(controller.events));
     Ok(ExitCode::SUCCESS)
 }
 

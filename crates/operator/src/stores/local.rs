@@ -1,6 +1,7 @@
 //! A worker's own records in whichever local store was opened.
 
 use spanwire_engine::{
+    LinkId,
     port::{LocalStore, Written},
     worker::{RecordStep, Recorded},
 };
@@ -49,6 +50,13 @@ impl LocalStore for LocalPlace {
             Self::Dir(store) => store.read().await?,
             Self::Cluster(store) => store.read().await?,
         })
+    }
+
+    fn uid(&self, link: &LinkId) -> Option<String> {
+        match self {
+            Self::Dir(store) => store.uid(link),
+            Self::Cluster(store) => store.uid(link),
+        }
     }
 
     async fn apply(&self, step: &RecordStep) -> Result<Written, Error> {

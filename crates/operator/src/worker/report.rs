@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 
 use spanwire_engine::{
     Gateway, Meta, NetworkName, WorkerStatus,
-    port::{WorkerStore, WorkerView},
+    port::{LocalStore, WorkerStore, WorkerView},
     worker::{self, Desired, Host, Statuses},
 };
 
-use super::{Facts, Probes, STORE_LIMIT, Worker, apply::Applied, facts, identity::Standing, targets};
+use super::{Facts, Probes, STORE_LIMIT, Worker, apply::Applied, facts, identity::Standing, targets, told};
 use crate::{
     driver::Outcome,
     fault::{Noted, limited},
@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// Publishes, and says what the pass came to.
-pub async fn report<C: WorkerStore, L, D: Facts, P: Probes>(
+pub async fn report<C: WorkerStore, L: LocalStore, D: Facts, P: Probes>(
     worker: &mut Worker<C, L, D, P>,
     applied: Applied,
 ) -> Outcome {
@@ -26,6 +26,7 @@ pub async fn report<C: WorkerStore, L, D: Facts, P: Probes>(
     let fetched = &applied.validated.fetched;
     let statuses =
         worker::report(desired, &fetched.recorded, &fetched.host, &fetched.now, &previous, &applied.failed);
+    tell(worker, &previous, &statuses);
     worker.ports.probes.set_targets(targets::targets(desired, &fetched.recorded));
     worker.ports.resolver.want(&names(desired, &fetched.host));
     let mut outcome = begin(&applied, &statuses);
@@ -34,6 +35,22 @@ pub async fn report<C: WorkerStore, L, D: Facts, P: Probes>(
     }
     worker.said = statuses.intents;
     outcome
+}
+
+/// Tells what came and went of links since the last report; after a start, since what stands in the control store.
+fn tell<C, L: LocalStore, D, P>(
+    worker: &Worker<C, L, D, P>,
+    previous: &BTreeMap<NetworkName, WorkerStatus>,
+    statuses: &Statuses,
+) {
+    for (network, after) in &statuses.intents {
+        let Some(before) = worker.said.get(network).or_else(|| previous.get(network)) else { continue };
+        for turn in told::turns(network, before, after) {
+            if let Some(uid) = worker.ports.local.uid(&turn.link) {
+                worker.events.tell(turn.happening(uid));
+            }
+        }
+    }
 }
 
 /// The statuses that stand in the control store; where it can't be read, those reported last.

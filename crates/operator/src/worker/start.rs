@@ -22,6 +22,7 @@ use crate::{
     cli::{LogFormat, WorkerArgs},
     clock::Clock,
     driver::{self, Cadence, Outcome, Trigger, Verdict},
+    events::{self, Events},
     folder,
     key_file::{KeyFile, OwnKey},
     key_secret::KeySecret,
@@ -35,6 +36,9 @@ use crate::{
 
 /// The abstract socket name that stands for "a worker acts in this network namespace".
 const NAMESPACE_LOCK: &str = "spanwire/worker";
+
+/// Who writes Events.
+const WORKER: &str = "worker";
 
 /// Becomes a worker.
 ///
@@ -128,14 +132,18 @@ impl Setting {
         let resolver = Resolver::start(&mut tasks, SystemLookup);
         trigger.watch(&mut tasks, "resolver", resolver.clone());
         let probes = Probing::start(&self.args);
+        let (events, writing) = events::begin(self.local.events(WORKER));
         let mut worker = self.worker(control, identity, devices, probes, resolver)?;
+        worker.events = events;
         trigger.watch(&mut tasks, "local store", worker.ports.local.watch()?);
         if self.args.rhythm.once {
             let first = worker.ports.probes.first_evidence(&worker.ports.local).await;
             if let Err(fault) = first {
                 return Ok(self.say(&Verdict::of(Outcome::failed(fault))));
             }
-            return Ok(self.say(&driver::once(&mut worker, stop).await));
+            let verdict = driver::once(&mut worker, stop).await;
+            writing.finish(worker.events).await;
+            return Ok(self.say(&verdict));
         }
         worker.ports.probes.watch(&trigger, &mut tasks);
         tracing::info!(gateway = %self.args.gateway, control = %self.args.control, "the worker acts");
@@ -143,6 +151,7 @@ impl Setting {
         let cadence = Cadence { resync: self.args.rhythm.resync };
         let acts = async || driver::run(&mut worker, &trigger, cadence, stop).await;
         turn.act(stop, acts).instrument(span).await;
+        writing.finish(worker.events).await;
         Ok(ExitCode::SUCCESS)
     }
 
@@ -177,6 +186,7 @@ impl Setting {
             identity,
             settings: self.args.numbers.settings(),
             ports,
+            events: Events::none(),
             said: BTreeMap::new(),
         })
     }

@@ -5,6 +5,7 @@ use spanwire::{
     clock::Clock,
     controller::Controller,
     driver::{Outcome, Reconciler as _},
+    events::Events,
 };
 use spanwire_engine::{
     Gateway, GatewayName, LinkState, Meta, NetworkName, NetworkSpec, NetworkStatus, PeerStatus, PublicKey,
@@ -52,7 +53,7 @@ fn store() -> ControlTwin {
 }
 
 async fn pass(twin: &ControlTwin) -> Outcome {
-    Controller { store: twin.clone(), clock: Clock::new().unwrap() }.pass().await
+    Controller { store: twin.clone(), clock: Clock::new().unwrap(), events: Events::none() }.pass().await
 }
 
 fn log(twin: &ControlTwin) -> Vec<String> {
@@ -171,4 +172,46 @@ async fn v15_one_network_that_conflicts_does_not_hold_up_the_other() {
     assert_eq!(outcome.faults.len(), 1, "{outcome:?}");
     let writes = log(&twin);
     assert_eq!(writes.iter().filter(|write| write.starts_with("intent other.")).count(), 3, "{writes:?}");
+}
+
+/// Passes of one controller until one writes nothing; what it told, as object and reason.
+async fn told(twin: &ControlTwin) -> Vec<(String, &'static str)> {
+    let (events, mut receiver) = Events::channel();
+    let mut controller = Controller { store: twin.clone(), clock: Clock::new().unwrap(), events };
+    while !controller.pass().await.ledger.is_empty() {}
+    drop(controller);
+    let mut told = Vec::new();
+    while let Some(happening) = receiver.recv().await {
+        told.push((format!("{} {}", happening.kind, happening.name), happening.reason));
+    }
+    told
+}
+
+#[tokio::test]
+async fn a_deadline_of_a_teardown_that_passed_is_told_once_and_one_that_was_kept_is_not() {
+    let twin = store();
+    let network = || "GatewayNetwork demo".to_owned();
+    assert_eq!(told(&twin).await, [(network(), "Valid")]);
+    let deletes = |minutes: u64| {
+        let mut state = twin.0.lock().unwrap();
+        for ((_, gateway), standing) in &mut state.view.intents {
+            if gateway.as_str() == "spoke-1" {
+                standing.intent = standing.intent.teardown();
+                standing.deleting = Some(std::time::Duration::from_secs(60 * minutes));
+            }
+        }
+    };
+    deletes(9);
+    assert_eq!(told(&twin).await, []);
+    deletes(11);
+    assert_eq!(told(&twin).await, [(network(), "TeardownDeadlinePassed")]);
+    deletes(9);
+    {
+        let mut state = twin.0.lock().unwrap();
+        state.view.networks.clear();
+        state.view.intents.retain(|(_, gateway), _| gateway.as_str() == "spoke-1");
+    }
+    deletes(11);
+    let intent = "WorkerSliceConfig demo.spoke-1".to_owned();
+    assert_eq!(told(&twin).await, [(intent, "TeardownDeadlinePassed")], "its network is gone");
 }

@@ -1,12 +1,15 @@
 //! What was asked of the product, one test each, on real API servers with real devices. The tests refuse hands that help:
 //! what counts is what stands on the servers, on the hosts, and in the ledgers of requests.
 
+mod events;
 mod faults;
 mod hub_change;
 mod kill;
 mod links;
 mod networks;
 mod second_pass;
+mod traces;
+mod two;
 
 use spanwire_api::{GatewaySpec, TunnelLinkSpec, WorkerSliceConfigSpec};
 use spanwire_testkit::process::Process;

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod acceptance;
+mod collector;
 mod faults;
 mod fleet;
 mod life;

@@ -1,6 +1,8 @@
 //! Hosts whose workers live on two real API servers: the control cluster, and one for what is their own. Every process has
 //! the rights that are installed for users, and speaks through a proxy that can misbehave. It refuses shared namespaces.
 
+mod second;
+
 use std::{
     collections::BTreeSet,
     fs,
@@ -11,7 +13,7 @@ use std::{
 };
 
 use futures::StreamExt as _;
-use k8s_openapi::api::rbac::v1::Role;
+use k8s_openapi::api::{events::v1::Event, rbac::v1::Role};
 use kube::{
     Api, Client,
     api::{DynamicObject, ListParams, Patch, PatchParams},
@@ -78,6 +80,11 @@ impl Server {
         Api::namespaced_with(self.client.clone(), namespace, &resource::<S>())
     }
 
+    fn events(&self, namespace: &str) -> Vec<Event> {
+        let events: Api<Event> = Api::namespaced(self.client.clone(), namespace);
+        RUNTIME.block_on(events.list(&ListParams::default())).unwrap().items
+    }
+
     /// An account with a role, as those of users are installed.
     fn account(&self, namespace: &str, name: &str, role: Option<&Role>) -> String {
         let binding = rbac::role_binding(namespace, name);
@@ -142,6 +149,11 @@ impl Site {
         RUNTIME.block_on(api.delete(name, &kube::api::DeleteParams::default())).unwrap();
     }
 
+    /// Events in the control cluster.
+    pub(crate) fn events(&self) -> Vec<Event> {
+        self.control.events(&self.namespace)
+    }
+
     /// UID and resource version of every object of a kind in both clusters, by namespace and name.
     pub(crate) fn versions<S: Kind>(&self) -> Vec<(String, String, String)> {
         let spaces = self.members.iter().map(|member| (&self.own, member.namespaces[1].as_str()));
@@ -203,7 +215,13 @@ impl Site {
 
     /// `controller --once`.
     pub(crate) fn controller(&self) -> Run {
-        let arguments = ["controller", "--once", "--control", "kube", "--control-namespace", &self.namespace];
+        self.controller_with(&[])
+    }
+
+    /// The same, with more arguments.
+    pub(crate) fn controller_with(&self, more: &[&str]) -> Run {
+        let base = ["controller", "--once", "--control", "kube", "--control-namespace", &self.namespace];
+        let arguments: Vec<&str> = base.into_iter().chain(more.iter().copied()).collect();
         run(None, &self.folder.path().join("controller"), &arguments, &self.controller_variables())
     }
 
@@ -308,6 +326,11 @@ impl Gateway {
     pub(crate) fn records<S: Kind>(&self, site: &Site) -> Vec<DynamicObject> {
         let api = site.own.api::<S>(&self.namespaces[1]);
         RUNTIME.block_on(api.list(&ListParams::default())).unwrap().items
+    }
+
+    /// Events in the worker's own cluster.
+    pub(crate) fn events(&self, site: &Site) -> Vec<Event> {
+        site.own.events(&self.namespaces[1])
     }
 
     /// Our devices here with their peers: name, kernel index, and for each key its latest handshake.

@@ -12,6 +12,7 @@ use crate::stores::{ControlTwin, LocalTwin};
 use spanwire::{
     clock::Clock,
     driver::Reconciler as _,
+    events::Events,
     resolver::Resolver,
     worker::{Ports, Probes, Worker, identity::Identity},
 };
@@ -134,6 +135,7 @@ impl World {
                 resolver: Resolver::default(),
                 clock: Clock::new().unwrap(),
             },
+            events: Events::none(),
             said: BTreeMap::new(),
         }
     }

@@ -9,6 +9,7 @@ use tokio::sync::watch;
 
 use super::{
     Connection, Error,
+    call::{Verb, call},
     mirror::{Held, Mirror},
 };
 use crate::Conflict;
@@ -72,10 +73,11 @@ where
     /// States the spec. `force`: the object is ours, whoever touched its fields.
     pub(super) async fn apply_spec(&self, object: &Object<S>, force: bool) -> Result<(), Error> {
         let name = &object.metadata.name;
-        let stated = self.express(object)?;
+        let stated = Patch::Apply(self.express(object)?);
         let params = PatchParams { force, ..PatchParams::apply(self.manager.as_str()) };
         let since = self.mirror.moment(name);
-        let answer = self.api.patch(name, &params, &Patch::Apply(stated)).await;
+        let sent = self.api.patch(name, &params, &stated);
+        let answer = call(Verb::Apply, S::PLURAL, name, sent).await;
         let answer = answer.map_err(|source| refused::<S>("write", name, source))?;
         self.mirror.absorb(answer, since);
         Ok(())
@@ -96,10 +98,11 @@ where
     /// The same, under the metadata that the object gives.
     pub(super) async fn apply_status(&self, object: &Object<S>) -> Result<Written, Error> {
         let name = &object.metadata.name;
-        let stated = self.express(object)?;
+        let stated = Patch::Apply(self.express(object)?);
         let params = PatchParams { force: true, ..PatchParams::apply(self.manager.as_str()) };
         let since = self.mirror.moment(name);
-        let answer = self.api.patch_status(name, &params, &Patch::Apply(stated)).await;
+        let sent = self.api.patch_status(name, &params, &stated);
+        let answer = call(Verb::ApplyStatus, S::PLURAL, name, sent).await;
         let answer = answer.map_err(|source| refused::<S>("write the status of", name, source))?;
         self.mirror.absorb(answer, since);
         Ok(Written::Changed)
@@ -110,7 +113,7 @@ where
         let preconditions = Preconditions { uid: Some(uid.to_owned()), resource_version: None };
         let params = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::default() };
         let since = self.mirror.moment(name);
-        let written = match self.api.delete(name, &params).await {
+        let written = match call(Verb::Delete, S::PLURAL, name, self.api.delete(name, &params)).await {
             Ok(answer) => {
                 // An object with a finalizer is answered as it stands from now on.
                 if let Some(object) = answer.left().filter(|object| object.metadata.finalizers.is_some()) {
@@ -128,7 +131,8 @@ where
 
     /// Asks the server itself, and takes over what it says, also where it is older than what was known.
     pub(super) async fn ask(&self, name: &str) -> Result<(), Error> {
-        let answer = self.api.get_opt(name).await.map_err(|source| refused::<S>("read", name, source))?;
+        let answer = call(Verb::Get, S::PLURAL, name, self.api.get_opt(name)).await;
+        let answer = answer.map_err(|source| refused::<S>("read", name, source))?;
         if let Some(object) = answer {
             self.mirror.believe(object);
         }

@@ -7,7 +7,9 @@ use std::{
     sync::Arc,
 };
 
-use spanwire_api::{GatewayNetworkSpec, GatewaySpec, Kind, Metadata, Object, WorkerSliceConfigSpec};
+use spanwire_api::{
+    GatewayNetworkSpec, GatewaySpec, Kind, Metadata, Object, TRACEPARENT, WorkerSliceConfigSpec,
+};
 use spanwire_engine::{
     GatewayName, Intent, Meta, NetworkName, NetworkStatus,
     port::{ControlView, ControllerStore, Written},
@@ -54,6 +56,15 @@ impl Controller {
     /// Wakes when something was changed.
     pub fn watch(&self) -> News {
         News::of(&self.0.news)
+    }
+}
+
+impl Inner {
+    /// The annotation of a network that names a trace: it goes along with intents that are written anyway, and is no
+    /// reason to write one.
+    fn trace_of(&self, network: &NetworkName) -> Option<(String, String)> {
+        let held = self.networks.mirror.object(network.as_str()).ok()??;
+        view::trace(&held).map(|trace| (TRACEPARENT.to_owned(), trace))
     }
 }
 
@@ -108,6 +119,7 @@ impl ControllerStore for Controller {
         let mut object = Object::new(metadata);
         mark_managed(&mut object.metadata);
         hold(&mut object.metadata);
+        object.metadata.annotations.extend(self.0.trace_of(&intent.network));
         object.spec = Some(stated);
         // One that appeared meanwhile is not taken over: its fields belong to somebody else.
         kept.apply_spec(&object, expected.is_some()).await?;

@@ -138,6 +138,13 @@ impl LocalStore for Local {
         Ok(recorded)
     }
 
+    fn uid(&self, link: &LinkId) -> Option<String> {
+        match self.0.links.mirror.own_object(&link.to_string()).ok()?? {
+            Held::Good(object) => object.metadata.uid.clone(),
+            Held::Bad { .. } => None,
+        }
+    }
+
     async fn apply(&self, step: &RecordStep) -> Result<Written, Error> {
         let inner = &*self.0;
         match step {

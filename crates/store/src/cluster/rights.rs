@@ -17,7 +17,12 @@ use spanwire_api::{Kind as _, WorkerSliceConfigSpec, rbac};
 use spanwire_engine::{GatewayName, NetworkName, port::Written};
 use tokio::{task::JoinHandle, time::timeout};
 
-use super::{Connection, Error, apply::Manager, words};
+use super::{
+    Connection, Error,
+    apply::Manager,
+    call::{Verb, call},
+    words,
+};
 
 const ROLES: &str = "roles";
 /// How long the first list may take.
@@ -74,7 +79,9 @@ impl Rights {
         }
         let name = rbac::worker_role_name(gateway.as_str());
         let params = PatchParams::apply(Manager::Controller.as_str()).force();
-        let answer = self.api.patch(&name, &params, &Patch::Apply(&wanted)).await;
+        let stated = Patch::Apply(&wanted);
+        let sent = self.api.patch(&name, &params, &stated);
+        let answer = call(Verb::Apply, ROLES, &name, sent).await;
         let role = answer.map_err(|cause| Error::Call {
             verb: "write",
             kind: ROLES,

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use spanwire_api::{GatewayNetworkSpec, GatewaySpec, Kind, Metadata, Object, WorkerSliceConfigSpec};
+use spanwire_api::{
+    GatewayNetworkSpec, GatewaySpec, Kind, Metadata, Object, TRACEPARENT, WorkerSliceConfigSpec,
+};
 use spanwire_engine::{
     Gateway, GatewayName, Intent, Meta, NetworkName, Uid, Unreadable, WorkerStatus,
     port::{ControlView, IntentView, NetworkView},
@@ -25,9 +27,18 @@ pub(super) fn control_view(
     let unreadable = &mut view.unreadable;
     view.gateways.extend(gather(gateways, label, gateway_of, unreadable));
     view.networks.extend(gather(networks, label, network_of, unreadable));
+    view.traces.extend(networks.values().filter_map(trace));
     view.intents.extend(gather(intents, intent_names, intent_view, unreadable));
     unreadable.sort();
     view
+}
+
+/// The trace that an object names.
+pub(super) fn trace<S: Kind>(held: &Held<S>) -> Option<String> {
+    match held {
+        Held::Good(object) => object.metadata.annotations.get(TRACEPARENT).cloned(),
+        Held::Bad { .. } => None,
+    }
 }
 
 fn intent_names(name: &str) -> Result<(NetworkName, GatewayName), String> {

@@ -90,7 +90,9 @@ impl Inner {
         let name = format!("{network}.{me}");
         let kept = self.intent(&name);
         kept.mirror.first().await;
-        let read = match kept.mirror.object(&name) {
+        let held = kept.mirror.object(&name);
+        view.traces.extend(held.as_ref().ok().and_then(|held| held.as_ref().and_then(view::trace)));
+        let read = match held {
             Ok(None) => return,
             Ok(Some(Held::Good(object))) => stored(&object).map_err(|fault| fault.to_string()),
             Ok(Some(Held::Bad { cause, version: _ })) => Err(cause.to_string()),

@@ -122,7 +122,7 @@ impl<'a> Controller<'a> {
         let meta = Meta { uid: Uid("network".to_owned()), generation: 1, resource_version: String::new() };
         let spec = self.setup.spec(usize::from(world.declaration));
         let networks = BTreeMap::from([(name, NetworkView { meta, spec, status })]);
-        ControlView { gateways: self.setup.gateways(), networks, intents, unreadable: Vec::new() }
+        ControlView { gateways: self.setup.gateways(), networks, intents, ..ControlView::default() }
     }
 
     /// The status after an edit during Removing that does not wait, which only a controller without that rule makes.

@@ -96,6 +96,7 @@ impl World {
             gateways: self.view.gateways.clone(),
             intents: intents.collect(),
             unreadable: self.view.unreadable.clone(),
+            ..WorkerView::default()
         }
     }
 

@@ -20,6 +20,7 @@ fn acceptance_3_after_a_restart_links_devices_and_records_are_what_they_were() {
         let links = me.records::<TunnelLinkSpec>(&site);
         links.iter().all(|link| link.data["status"]["state"] == "Connected")
     });
+    wait_until("both have told it", || !me.events(&site).is_empty() && !c.events(&site).is_empty());
     let state = || {
         let status = site.field::<WorkerSliceConfigSpec>("demo.me", "/status");
         (me.devices(), site.versions::<TunnelLinkSpec>(), site.versions::<AppliedIntentSpec>(), status)

@@ -2,7 +2,7 @@
 //! makes. A fault is never shown as a verdict.
 
 use spanwire_api::{GatewayNetworkSpec, GatewaySpec, WorkerSliceConfigSpec};
-use spanwire_testkit::control_plane::{Call, Fault};
+use spanwire_testkit::control_plane::{Call, Fault, Request};
 
 use super::second_pass::NETWORK;
 use crate::site::{Site, wait_until};
@@ -54,6 +54,7 @@ fn acceptance_6_v1_to_v5_and_v8_verdicts_are_right_and_written_once() {
     for (name, spec, _) in VERDICTS {
         site.apply(&network(name, spec));
     }
+    let marks = site.marks();
     let _controller = site.start_controller();
     for (name, _, words) in VERDICTS {
         wait_until(&format!("{name}: {words:?}"), || {
@@ -61,13 +62,22 @@ fn acceptance_6_v1_to_v5_and_v8_verdicts_are_right_and_written_once() {
             words.iter().all(|word| state.contains(word)) && state.starts_with(words[0])
         });
     }
+    wait_until("each verdict is told", || {
+        let events = site.writes_since(marks).into_iter().filter(|request| request.resource == "events");
+        events.count() == VERDICTS.len()
+    });
+    let role = |request: &Request| request.resource == "roles";
+    let passes_for = |name: &str, number: u8, marks| {
+        // An event that means nothing to any network.
+        site.apply(&gateway(name, number));
+        let is_its = |request: &Request| role(request) && request.name.ends_with(name);
+        wait_until("the controller has passed", || site.writes_since(marks).iter().any(is_its));
+    };
+    passes_for("c", 3, marks);
     let (marks, versions) = (site.marks(), site.versions::<GatewayNetworkSpec>());
     let run = site.controller();
     assert_eq!(run.code, 75, "another controller acts: {run:#?}");
-    // A pass of the one that acts: an event that means nothing to any network.
-    site.apply(&gateway("c", 3));
-    let role = |request: &spanwire_testkit::control_plane::Request| request.resource == "roles";
-    wait_until("the controller has passed", || site.writes_since(marks).iter().any(role));
+    passes_for("d", 4, marks);
     assert_eq!(site.writes_since(marks).into_iter().filter(|it| !role(it)).collect::<Vec<_>>(), []);
     assert_eq!(site.versions::<GatewayNetworkSpec>(), versions);
 }

@@ -1,7 +1,7 @@
 //! What the controller sees, and what it has to note down before it acts: identities of new and edited objects. It
 //! refuses to note anything for an object that it could not read.
 
-use spanwire_api::{GatewayNetworkSpec, Kind, Object, WorkerSliceConfigSpec};
+use spanwire_api::{GatewayNetworkSpec, Kind, Object, TRACEPARENT, WorkerSliceConfigSpec};
 use spanwire_engine::{
     Unreadable,
     port::{ControlView, NetworkView, controller_store::IntentView},
@@ -93,6 +93,7 @@ impl Inner {
                 let Some(parts) = parts else { return Ok(None) };
                 let name = record.name.parse().map_err(|fault| record.unreadable(format!("{fault}")))?;
                 let identity = note(&record, &parts, chores);
+                view.traces.extend(parts.object.object.metadata.annotations.get(TRACEPARENT).cloned());
                 network_view(&record, &parts, identity.as_ref()).map(|network| Some((name, network)))
             });
             keep(joined, &mut view.unreadable, |(name, network)| drop(view.networks.insert(name, network)));

@@ -1,7 +1,7 @@
 //! What a worker sees: all gateways, its own intents. It refuses to take a vanished intent for deleted before it has
 //! stayed away.
 
-use spanwire_api::{Kind, Object, WorkerSliceConfigSpec};
+use spanwire_api::{Kind, Object, TRACEPARENT, WorkerSliceConfigSpec};
 use spanwire_engine::{GatewayName, Intent, NetworkName, Stored, Unreadable, WorkerStatus, port::WorkerView};
 
 use super::Inner;
@@ -88,7 +88,10 @@ impl Inner {
                 gathered.gone_intents.push(record.name.clone());
             }
             match seen(me, record, &mut gathered.notes) {
-                Ok(Some((network, intent))) => drop(gathered.view.intents.insert(network, intent)),
+                Ok(Some((network, intent))) => {
+                    gathered.view.traces.extend(trace(record));
+                    gathered.view.intents.insert(network, intent);
+                }
                 Ok(None) => {}
                 Err(fault) => gathered.view.unreadable.extend(join::under_both_names(record, fault)),
             }
@@ -143,6 +146,14 @@ impl Inner {
 /// Own intents, and files whose name belongs to no gateway.
 fn may_be_for(me: &GatewayName, name: &str) -> bool {
     join::intent_names(name).is_none_or(|(_, gateway)| gateway == *me)
+}
+
+/// The trace that an intent names.
+fn trace(record: &Record<WorkerSliceConfigSpec>) -> Option<String> {
+    match &record.object {
+        Slot::Good(document) => document.object.metadata.annotations.get(TRACEPARENT).cloned(),
+        Slot::Absent | Slot::Bad(_) => None,
+    }
 }
 
 /// One intent. The worker's own status is not needed to know a managed one: a broken status is written afresh.
