@@ -39,6 +39,13 @@ pub struct Host {
     pub evidence: BTreeMap<LinkId, Evidence>,
 }
 
+impl Host {
+    /// The address of a host name: literal, or as resolved last.
+    pub(super) fn address_of(&self, name: &str) -> Option<IpAddr> {
+        name.parse().ok().or_else(|| self.resolved.get(name).copied())
+    }
+}
+
 /// A device.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ObservedDevice {
