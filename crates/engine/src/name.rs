@@ -1,9 +1,11 @@
 //! Names and identities of objects, parsed once at the edge. It refuses anything but DNS-1123 labels, so that joining
 //! two names with a dot stays unambiguous.
 
+mod label;
+
 use std::{fmt, str::FromStr};
 
-use smol_str::SmolStr;
+use label::Label;
 
 /// Why a string is not a name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -24,25 +26,25 @@ macro_rules! label {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct $name(SmolStr);
+        pub struct $name(Label);
 
         impl $name {
             /// The name as written.
             pub fn as_str(&self) -> &str {
-                &self.0
+                self.0.as_str()
             }
         }
 
         impl FromStr for $name {
             type Err = NameError;
             fn from_str(text: &str) -> Result<Self, NameError> {
-                if is_label(text) { Ok(Self(SmolStr::new(text))) } else { Err(NameError(text.to_owned())) }
+                if is_label(text) { Ok(Self(Label::new(text))) } else { Err(NameError(text.to_owned())) }
             }
         }
 
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(&self.0)
+                f.write_str(self.as_str())
             }
         }
     };

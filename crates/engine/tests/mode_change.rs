@@ -50,7 +50,7 @@ impl World {
         let gateways: BTreeMap<_, _> = peers.chain([(name("me"), gateway(1))]).collect();
         let meta = Meta { generation: 1, ..Meta::default() };
         let intents = BTreeMap::from([(network(), (Stored { meta, value: intent }, WorkerStatus::default()))]);
-        let view = WorkerView { gateways, intents, unreadable: Vec::new() };
+        let view = WorkerView { gateways, intents, unreadable: Vec::new(), ..WorkerView::default() };
         let host = Host { underlay_mtu: 1500, kernel_wireguard: true, ..Host::default() };
         Self { view, recorded: Recorded::default(), host }
     }

@@ -11,7 +11,7 @@ use std::{
 use ipnet::IpNet;
 
 use crate::{
-    Backend, Gateway, GatewayName, Intent, LinkRole, Meta, NetworkName, PublicKey, Role, Stored, Topology, Uid,
+    Backend, Gateway, GatewayName, Intent, LinkRole, Meta, NetworkName, PublicKey, Role, Stored, Topology,
     WorkerStatus, port::WorkerView,
 };
 
@@ -271,9 +271,4 @@ fn fill_addresses(situation: &Situation<'_>, applied: &AppliedIntent, desired: &
     }
     let host = applied.own_host.as_deref().and_then(|host| host.parse::<IpAddr>().ok());
     desired.underlay_is_v4 = host.is_some_and(|address| address.is_ipv4());
-}
-
-/// The UID of a peer's Gateway, where the view has it.
-pub(super) fn uid_of(view: Option<&WorkerView>, peer: &GatewayName) -> Option<Uid> {
-    view.and_then(|view| view.gateways.get(peer)).map(|gateway| gateway.meta.uid.clone())
 }

@@ -44,6 +44,7 @@ pub(super) struct Links<'a> {
     anything_wanted: bool,
     linger: Duration,
     now: &'a BootTime,
+    host: &'a Host,
 }
 
 impl<'a> Links<'a> {
@@ -72,6 +73,7 @@ impl<'a> Links<'a> {
             anything_wanted: false,
             linger: desired.settings.linger,
             now,
+            host,
         };
         links.join_devices();
         links.successions = successor::find(wanted, network, &desired.me, host, &links.rows);
@@ -97,14 +99,20 @@ impl<'a> Links<'a> {
         for row in self.rows.iter_mut().filter(|row| row.peer.is_none() && row.is_connected()) {
             row.evidence = None;
         }
-        // The first prefixes of all links in the order of peers, then the others: often two sorted runs.
-        let first = self.rows.iter().enumerate().filter_map(|(at, row)| Some((*row.prefixes().first()?, at)));
-        let others = self
-            .rows
-            .iter()
-            .enumerate()
-            .flat_map(|(at, row)| row.prefixes().iter().skip(1).map(move |p| (*p, at)));
-        self.by_prefix = first.chain(others).collect();
+        self.list_prefixes();
+    }
+
+    /// Sorts the prefixes of all links: the first ones in the order of peers, then the others, are often two sorted runs.
+    fn list_prefixes(&mut self) {
+        let mut others = Vec::new();
+        self.by_prefix.reserve(2 * self.rows.len());
+        for (at, row) in self.rows.iter().enumerate() {
+            if let Some((first, rest)) = row.prefixes().split_first() {
+                self.by_prefix.push((*first, at));
+                others.extend(rest.iter().map(|prefix| (*prefix, at)));
+            }
+        }
+        self.by_prefix.append(&mut others);
         self.by_prefix.sort();
     }
 
@@ -113,17 +121,20 @@ impl<'a> Links<'a> {
         let wanted = || self.rows.iter().filter(|row| row.is_wanted());
         let only_mesh = wanted().all(|row| row.role() == LinkRole::Mesh);
         let hub_links = wanted().any(|row| matches!(row.role(), LinkRole::Uplink | LinkRole::Downlink));
-        let mut alive: Vec<&GatewayName> =
-            self.rows.iter().filter(|row| row.is_connected()).map(|row| row.key.0).collect();
-        alive.dedup();
-        let replaces = |(peer, role): Key<'a>| match self.desired.role() {
+        let role = self.desired.role();
+        let replaces = |row: &Row<'a>, alive: bool| match role {
             _ if only_mesh => true,
-            Role::Spoke => role == LinkRole::Uplink,
-            Role::Hub => alive.binary_search(&peer).is_ok(),
+            Role::Spoke => row.role() == LinkRole::Uplink,
+            Role::Hub => alive,
         };
-        let blocking = wanted().filter(|row| !row.is_connected() && replaces(row.key));
-        let since = blocking.clone().map(|row| self.wanted_since(row).since_boot).max();
-        let blockers: Vec<Key<'a>> = blocking.map(|row| row.key).collect();
+        let mut blocking = Vec::new();
+        for of_peer in self.rows.chunk_by(|a, b| a.key.0 == b.key.0) {
+            let alive = of_peer.iter().any(Row::is_connected);
+            let missing = of_peer.iter().filter(|row| row.is_wanted() && !row.is_connected());
+            blocking.extend(missing.filter(|row| replaces(row, alive)));
+        }
+        let since = blocking.iter().map(|row| self.wanted_since(row).since_boot).max();
+        let blockers = blocking.iter().map(|row| row.key).collect();
         self.anything_wanted = wanted().next().is_some();
         self.mesh_is_free = !hub_links;
         self.last_blocker = since.unwrap_or_default();
@@ -186,6 +197,12 @@ impl<'a> Links<'a> {
         }
     }
 
+    /// Whether a link is dialled by a name that has no address (yet).
+    pub(super) fn is_unresolved(&self, row: &Row<'a>) -> bool {
+        let endpoint = row.wanted.and_then(|link| link.endpoint.as_ref());
+        endpoint.is_some_and(|endpoint| self.host.address_of(&endpoint.host).is_none())
+    }
+
     /// Since when a link is wanted, on this boot.
     pub(super) fn wanted_since(&self, row: &Row<'a>) -> &'a BootTime {
         row.wanted_since.filter(|since| self.now.since(since).is_some()).unwrap_or(self.now)
@@ -222,9 +239,10 @@ impl<'a> Links<'a> {
 
     /// Whether a link goes in this pass: it is unwanted and due, or nothing of it can be taken on.
     pub(super) fn goes(&self, row: &Row<'a>) -> bool {
-        let adoptable = row.recorded.is_some() || row.device.is_some_and(|device| !device.peers.is_empty());
-        let idle = !adoptable && self.desired.keep.is_none();
-        row.is_unwanted() && (self.is_due(row) || idle)
+        let adoptable =
+            || row.recorded.is_some() || row.device.is_some_and(|device| !device.peers.is_empty());
+        let idle = || !adoptable() && self.desired.keep.is_none();
+        row.is_unwanted() && (self.is_due(row) || idle())
     }
 
     /// How much longer the wanted links have to connect before an unwanted one goes without them.

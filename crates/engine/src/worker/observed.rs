@@ -58,6 +58,11 @@ impl Host {
         let both = || self.devices.get(id).into_iter().chain(self.beside.get(id));
         both().find(|device| device.backend() == backend).or_else(|| both().next())
     }
+
+    /// The address of a host name: literal, or as resolved last.
+    pub(super) fn address_of(&self, name: &str) -> Option<IpAddr> {
+        name.parse().ok().or_else(|| self.resolved.get(name).copied())
+    }
 }
 
 /// A device.

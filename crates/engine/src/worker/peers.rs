@@ -6,7 +6,6 @@ mod conflicts;
 use std::{collections::BTreeSet, net::IpAddr, time::Duration};
 
 use ipnet::IpNet;
-use smol_str::SmolStr;
 
 use crate::{
     Endpoint, Gateway, GatewayName, Intent, LinkId, LinkRole, NetworkName, PublicKey, Reason, Topology,
@@ -15,7 +14,7 @@ use crate::{
 
 use super::{
     DesiredNetwork, RecordedLink,
-    desired::{self, Situation, uid_of},
+    desired::{self, Situation},
 };
 
 /// A link that is wanted and can be made.
@@ -61,6 +60,12 @@ fn refuse(reason: Reason, message: String) -> Refusal {
     Refusal { reason, message, may_come: false }
 }
 
+/// A gateway that is listed, with its object where the view has it.
+struct Peer<'a> {
+    name: GatewayName,
+    gateway: Option<&'a Gateway>,
+}
+
 /// Fills links, order, notes and hub prefixes of a network.
 pub(super) fn fill(
     situation: &Situation<'_>,
@@ -71,107 +76,105 @@ pub(super) fn fill(
     let overlay = outermost(&desired.wide);
     let mut links = Vec::new();
     for name in listed(situation, network, intent) {
-        let peer = match name.parse::<GatewayName>() {
-            Ok(peer) if peer == *situation.me => {
+        match known(situation, network, name) {
+            Some(peer) if peer.name == *situation.me => {
                 let message = "the list names the gateway itself: remove it".to_owned();
-                let note = PeerNote { peer: name.to_string(), reason: Reason::OwnName, message };
+                let note = PeerNote { peer: name.to_owned(), reason: Reason::OwnName, message };
                 desired.notes.push(note);
-                continue;
             }
-            Ok(peer) if is_known(situation, network, &peer) => peer,
-            Ok(_) | Err(_) => {
+            Some(peer) => {
+                links_of(situation, network, intent, &peer, &overlay, desired, &mut links);
+                desired.order.push(peer.name);
+            }
+            None => {
                 let message = format!("there is no Gateway {name:?}: create it or take it off the list");
-                let note = PeerNote { peer: name.to_string(), reason: Reason::UnknownPeer, message };
+                let note = PeerNote { peer: name.to_owned(), reason: Reason::UnknownPeer, message };
                 desired.notes.push(note);
-                continue;
             }
-        };
-        links.extend(links_of(situation, network, intent, &peer, &overlay, desired));
-        desired.order.push(peer);
+        }
     }
     desired.links = links.into_iter().collect();
     conflicts::refuse(situation, network, desired);
     fill_hub_prefixes(situation, network, intent, desired);
 }
 
-/// Whether a gateway exists: in the view, there but unreadable, or recorded.
-fn is_known(situation: &Situation<'_>, network: &NetworkName, peer: &GatewayName) -> bool {
-    let in_view = situation.view.is_some_and(|view| {
-        view.gateways.contains_key(peer) || desired::is_unreadable(view, "gateways", peer.as_str())
-    });
+/// The gateway of this name, if there is one: itself, in the view, there but unreadable, or recorded.
+fn known<'a>(situation: &Situation<'a>, network: &NetworkName, name: &str) -> Option<Peer<'a>> {
+    let name = name.parse::<GatewayName>().ok()?;
+    let gateway = situation.view.and_then(|view| view.gateways.get(&name));
+    let unreadable =
+        || situation.view.is_some_and(|view| desired::is_unreadable(view, "gateways", name.as_str()));
     let recorded = |role| {
-        let id = LinkId { network: network.clone(), peer: peer.clone(), role };
+        let id = LinkId { network: network.clone(), peer: name.clone(), role };
         situation.recorded.links.contains_key(&id)
     };
-    in_view || LinkRole::ALL.into_iter().any(recorded)
+    let is_known =
+        gateway.is_some() || name == *situation.me || unreadable() || LinkRole::ALL.into_iter().any(recorded);
+    is_known.then_some(Peer { name, gateway })
 }
 
 /// All gateways that exist.
-fn known_gateways(situation: &Situation<'_>, network: &NetworkName) -> BTreeSet<GatewayName> {
+fn known_gateways<'a>(situation: &Situation<'a>, network: &NetworkName) -> BTreeSet<&'a str> {
     let view = situation.view.into_iter();
     let unreadable = view.clone().flat_map(|view| view.unreadable.iter());
-    let unreadable =
-        unreadable.filter(|object| object.kind == "gateways").filter_map(|o| o.name.parse().ok());
+    let unreadable = unreadable.filter(|object| object.kind == "gateways").map(|object| object.name.as_str());
     let recorded = situation.recorded.links.keys().filter(|link| link.network == *network);
-    view.flat_map(|view| view.gateways.keys().cloned())
-        .chain(unreadable)
-        .chain(recorded.map(|link| link.peer.clone()))
+    view.flat_map(|view| view.gateways.keys().map(GatewayName::as_str))
+        .chain(unreadable.filter(|name| name.parse::<GatewayName>().is_ok()))
+        .chain(recorded.map(|link| link.peer.as_str()))
         .collect()
 }
 
 /// The names that the intent lists, each once, in order (design §3, how `peers` is read).
-fn listed(situation: &Situation<'_>, network: &NetworkName, intent: &Intent) -> Vec<SmolStr> {
-    let everybody = || -> Vec<SmolStr> {
-        let others = |name: &&GatewayName| *name != situation.me;
+fn listed<'a>(situation: &Situation<'a>, network: &NetworkName, intent: &'a Intent) -> Vec<&'a str> {
+    let others = |name: &&str| *name != situation.me.as_str();
+    let everybody = || -> Vec<&'a str> {
         if intent.members.is_empty() {
-            let known = known_gateways(situation, network);
-            known.iter().filter(others).map(|name| name.as_str().into()).collect()
+            known_gateways(situation, network).into_iter().filter(others).collect()
         } else {
-            intent.members.iter().filter(others).map(|name| name.as_str().into()).collect()
+            intent.members.iter().map(GatewayName::as_str).filter(others).collect()
         }
     };
     let names = match (&intent.peers, intent.topology) {
         (None, _) => everybody(),
         (Some(peers), None) if peers.is_empty() => everybody(),
         (Some(peers), None | Some(Topology::Mesh | Topology::HubSpoke)) => {
-            peers.iter().map(SmolStr::from).collect()
+            peers.iter().map(String::as_str).collect()
         }
     };
-    let mut sorted: Vec<(&SmolStr, usize)> = names.iter().enumerate().map(|(at, name)| (name, at)).collect();
+    let mut sorted: Vec<(&str, usize)> = names.iter().enumerate().map(|(at, name)| (*name, at)).collect();
     sorted.sort();
-    let mut first: Vec<usize> =
-        sorted.chunk_by(|a, b| a.0 == b.0).filter_map(|same| same.first()).map(|(_, at)| *at).collect();
-    first.sort_unstable();
-    first.into_iter().filter_map(|at| names.get(at).cloned()).collect()
+    sorted.dedup_by_key(|(name, _)| *name);
+    sorted.sort_unstable_by_key(|(_, at)| *at);
+    sorted.into_iter().map(|(name, _)| name).collect()
 }
 
-/// The links towards one peer that can be made. One that can't is noted, and waited for if it may come.
+/// Adds the links towards one peer that can be made. One that can't is noted, and waited for if it may come.
 fn links_of(
     situation: &Situation<'_>,
     network: &NetworkName,
     intent: &Intent,
-    peer: &GatewayName,
+    peer: &Peer<'_>,
     overlay: &[IpNet],
     desired: &mut DesiredNetwork,
-) -> Vec<((GatewayName, LinkRole), WantedLink)> {
+    links: &mut Vec<((GatewayName, LinkRole), WantedLink)>,
+) {
     let mut noted = false;
-    let mut links = Vec::new();
-    for role in topology::roles(situation.me, peer, &intent.hubs, intent.mesh_links) {
-        let id = LinkId { network: network.clone(), peer: peer.clone(), role };
-        match wanted_link(situation, intent, &id, overlay, desired) {
+    for role in topology::roles(situation.me, &peer.name, &intent.hubs, intent.mesh_links) {
+        let id = LinkId { network: network.clone(), peer: peer.name.clone(), role };
+        match wanted_link(situation, intent, &id, peer.gateway, overlay, desired) {
             Ok(link) => links.push(((id.peer, role), link)),
             Err(Refusal { reason, message, may_come }) => {
                 if may_come {
                     desired.waiting.insert((id.peer, role));
                 }
                 if !noted {
-                    desired.notes.push(PeerNote { peer: peer.to_string(), reason, message });
+                    desired.notes.push(PeerNote { peer: peer.name.to_string(), reason, message });
                     noted = true;
                 }
             }
         }
     }
-    links
 }
 
 /// One link with the facts of its peer: from its Gateway, else from the record.
@@ -179,10 +182,10 @@ fn wanted_link(
     situation: &Situation<'_>,
     intent: &Intent,
     id: &LinkId,
+    gateway: Option<&Gateway>,
     overlay: &[IpNet],
     desired: &DesiredNetwork,
 ) -> Result<WantedLink, Refusal> {
-    let gateway = situation.view.and_then(|view| view.gateways.get(&id.peer));
     let recorded = situation.recorded.links.get(id);
     if intent.tunnel.mode == TunnelMode::Kernel && !situation.host.kernel_wireguard && recorded.is_none() {
         let message =
@@ -208,7 +211,8 @@ fn wanted_link(
     refuse_overlay_endpoint(endpoint.as_ref(), overlay, &prefixes, &id.peer)?;
     let wide = matches!(id.role, LinkRole::Uplink | LinkRole::Trunk) && !desired.wide.is_empty();
     Ok(WantedLink {
-        peer_uid: uid_of(situation.view, &id.peer)
+        peer_uid: gateway
+            .map(|gateway| gateway.meta.uid.clone())
             .or_else(|| recorded.map(|recorded| recorded.peer_uid.clone()))
             .unwrap_or_default(),
         public_key,

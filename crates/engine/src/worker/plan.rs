@@ -5,12 +5,12 @@ mod network;
 mod numbers;
 mod record;
 
-use std::{collections::BTreeMap, time::Duration};
-
-use crate::{
-    DeviceName, LinkId, NetworkName, Now, PublicKey,
-    firewall::{Firewall, NetworkFirewall},
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
 };
+
+use crate::{DeviceName, LinkId, LinkRole, NetworkName, Now, PublicKey, firewall::Firewall};
 
 use super::{Desired, Host, HostStep, Recorded, Step, links::Links};
 
@@ -49,7 +49,8 @@ pub fn plan(desired: &Desired, recorded: &Recorded, host: &Host, now: &Now) -> P
         let Some(links) = Links::new(desired, network, recorded, host, &now.boot) else { continue };
         parts.push(network::plan(links, recorded, host, now, &mut numbers, &mut report));
     }
-    let (before, after) = firewalls(&parts);
+    let before = Firewall { networks: parts.iter_mut().filter_map(|part| part.firewall.take()).collect() };
+    let after = without_removed(&before, &parts);
     let mut plan = Plan { steps: Vec::new(), report };
     let mut destructive = Vec::new();
     for part in &mut parts {
@@ -57,16 +58,14 @@ pub fn plan(desired: &Desired, recorded: &Recorded, host: &Host, now: &Now) -> P
     }
     let known = parts.iter().all(|part| part.firewall_known);
     if known && digest(&before) != host.firewall {
-        plan.steps.push(Step::Host(HostStep::Firewall(before.clone())));
+        plan.steps.push(Step::Host(HostStep::Firewall(before)));
     }
     for mut part in parts {
         plan.steps.append(&mut part.constructive);
         destructive.append(&mut part.destructive);
     }
     plan.steps.append(&mut destructive);
-    if known && after != before {
-        plan.steps.push(Step::Host(HostStep::Firewall(after)));
-    }
+    plan.steps.extend(after.filter(|_| known).map(|after| Step::Host(HostStep::Firewall(after))));
     if desired.networks.values().all(|network| network.keep.is_none()) {
         let spare = numbers.unclaimed_tables(host);
         plan.steps.extend(spare.into_iter().map(|table| Step::Host(HostStep::RemoveTable(table))));
@@ -74,12 +73,19 @@ pub fn plan(desired: &Desired, recorded: &Recorded, host: &Host, now: &Now) -> P
     plan
 }
 
-/// The filter while everything stands that goes or comes, and the one without what went.
-fn firewalls(parts: &[network::NetworkPlan]) -> (Firewall, Firewall) {
-    let collect = |pick: fn(&network::NetworkPlan) -> &Option<NetworkFirewall>| Firewall {
-        networks: parts.iter().filter_map(|part| pick(part).clone()).collect(),
-    };
-    (collect(|part| &part.firewall_before), collect(|part| &part.firewall_after))
+/// The filter without the devices that go; their names are unique on a host. `None`: none goes.
+fn without_removed(before: &Firewall, parts: &[network::NetworkPlan]) -> Option<Firewall> {
+    let staying: BTreeSet<_> = parts.iter().flat_map(|part| &part.staying).collect();
+    let goes = |device: &(LinkRole, DeviceName)| !staying.contains(device);
+    let devices = || before.networks.iter().flat_map(|network| &network.devices);
+    devices().any(goes).then(|| {
+        let mut networks = before.networks.clone();
+        for network in &mut networks {
+            network.devices.retain(|device| !goes(device));
+        }
+        networks.retain(|network| !network.devices.is_empty());
+        Firewall { networks }
+    })
 }
 
 /// What the host shows when this filter stands: nothing where there is nothing to filter.

@@ -14,15 +14,19 @@ use super::{
 pub(super) struct Routes<'a> {
     /// The link of the wide route.
     pub(super) wide: Option<Key<'a>>,
-    /// Where in the rows the link of each peer's exact routes stands, in the order of peers.
-    pub(super) exact: Vec<usize>,
+    /// Of each row whether it carries the exact routes of its peer.
+    pub(super) exact: Vec<bool>,
 }
 
 /// The link that has the wide route now. Where it stands half on one link and half on another (a kill in the middle)
 /// it belongs to the first of them.
 pub(super) fn wide_holder<'a>(links: &Links<'a>, table: Option<&ObservedTable>) -> Option<Key<'a>> {
-    let wide = table?.routes.iter().filter(|((kind, _), _)| *kind == RouteKind::Wide);
+    // Wide routes are the last ones.
+    let wide = table?.routes.iter().rev().take_while(|((kind, _), _)| *kind == RouteKind::Wide);
     let devices: BTreeSet<&DeviceName> = wide.map(|(_, route)| &route.device).collect();
+    if devices.is_empty() {
+        return None;
+    }
     let holds = |row: &Row<'a>| devices.iter().any(|device| links.is_carried_by(row, device));
     let mut rows = links.rows.iter().filter(|row| !row.role().shares_device());
     rows.find(|row| holds(row)).map(|row| row.key)
@@ -33,13 +37,12 @@ pub(super) fn decide<'a>(links: &Links<'a>, holder: Option<Key<'a>>) -> Routes<'
     let wide = if links.desired.wide.is_empty() { None } else { wide(links, holder) };
     let wide_works = wide.and_then(|key| links.row(key)).is_some_and(Row::is_connected);
     let peers = links.rows.chunk_by(|a, b| a.key.0 == b.key.0);
-    let mut begun = 0;
-    let of_peer = |rows: &[Row<'a>]| {
-        let first = begun;
-        begun += rows.len();
-        exact(links, wide_works, rows).map(|at| first + at)
-    };
-    Routes { exact: peers.filter_map(of_peer).collect(), wide }
+    let mut carry = Vec::with_capacity(links.rows.len());
+    for rows in peers {
+        let carrier = exact(links, wide_works, rows);
+        carry.extend(rows.iter().map(|row| Some(row.role()) == carrier));
+    }
+    Routes { exact: carry, wide }
 }
 
 fn wide<'a>(links: &Links<'a>, holder: Option<Key<'a>>) -> Option<Key<'a>> {
@@ -104,8 +107,8 @@ fn hub_wide<'a>(links: &Links<'a>, holder: Option<Key<'a>>) -> Option<Key<'a>> {
     holder
 }
 
-/// The link that carries a peer's exact routes: its place among the peer's links.
-fn exact<'a>(links: &Links<'a>, wide_works: bool, rows: &[Row<'a>]) -> Option<usize> {
+/// Which of a peer's links carries its exact routes.
+fn exact<'a>(links: &Links<'a>, wide_works: bool, rows: &[Row<'a>]) -> Option<LinkRole> {
     let role = links.desired.role();
     let mesh_first = links.desired.mesh_routes();
     // What a hub forwards has a source that the other end accepts on its uplink and not on a mesh link.
@@ -135,5 +138,5 @@ fn exact<'a>(links: &Links<'a>, wide_works: bool, rows: &[Row<'a>]) -> Option<us
     let found = first(&works)
         .or_else(|| first(&|row| stands(row) && !row.is_down()))
         .or_else(|| first(&|row| stands(row) && !wide_works));
-    found.and_then(|found| rows.iter().position(|row| row.role() == found.role()))
+    found.map(Row::role)
 }

@@ -1,9 +1,9 @@
 //! One link as it is: what is known of it from each place, joined. It refuses to look at another link.
 
-use std::{cmp::Ordering, net::IpAddr};
+use std::iter::Peekable;
 
 use crate::{
-    BootTime, GatewayName, LinkRole, LinkState, NetworkName, PublicKey,
+    Backend, BootTime, GatewayName, LinkRole, LinkState, NetworkName, PublicKey,
     worker::{
         DesiredNetwork, Evidence, Host, ObservedDevice, ObservedPeer, Recorded, RecordedLink, WantedLink,
     },
@@ -25,75 +25,38 @@ pub(in crate::worker) struct Row<'a> {
     /// The device that carries it.
     pub(in crate::worker) device: Option<&'a ObservedDevice>,
     /// The peer on that device, under the wanted key, else under the recorded one.
-    pub(in crate::worker) peer: Option<(PublicKey, &'a ObservedPeer)>,
+    pub(in crate::worker) peer: Option<&'a ObservedPeer>,
+    /// Whether that peer stands under the wanted key.
+    pub(in crate::worker) has_wanted_key: bool,
     /// Whether it has a device of its own, or a peer on a shared one.
     pub(in crate::worker) present: bool,
     pub(in crate::worker) evidence: Option<Evidence>,
     /// Whether exact routes of the peer lead over it now.
     pub(in crate::worker) exact_stands: bool,
-    /// Whether it is dialled by a name that has no address (yet).
-    pub(in crate::worker) unresolved: bool,
-}
-
-/// What is known of a link from one place.
-enum Part<'a> {
-    Wanted(&'a WantedLink),
-    Waiting,
-    WantedSince(&'a BootTime),
-    Recorded(&'a RecordedLink),
-    OwnDevice(&'a ObservedDevice),
-    Evidence(Evidence),
 }
 
 impl<'a> Row<'a> {
-    fn new(key: Key<'a>) -> Self {
-        Self {
-            key,
-            wanted: None,
-            waiting: false,
-            wanted_since: None,
-            recorded: None,
-            device: None,
-            peer: None,
-            present: false,
-            evidence: None,
-            exact_stands: false,
-            unresolved: false,
-        }
-    }
-
-    fn note(&mut self, part: Part<'a>, host: &Host) {
-        match part {
-            Part::Wanted(link) => {
-                self.wanted = Some(link);
-                self.unresolved = link.endpoint.as_ref().is_some_and(|endpoint| {
-                    endpoint.host.parse::<IpAddr>().is_err() && !host.resolved.contains_key(&endpoint.host)
-                });
-            }
-            Part::Waiting => self.waiting = true,
-            Part::WantedSince(since) => self.wanted_since = Some(since),
-            Part::Recorded(link) => self.recorded = Some(link),
-            Part::OwnDevice(device) => {
-                self.device = Some(device);
-                self.present = true;
-            }
-            Part::Evidence(evidence) => self.evidence = Some(evidence),
-        }
-    }
-
     /// The keys under which its peer may stand on a device: the wanted one, and the recorded one if that is another.
     fn keys(&self) -> impl Iterator<Item = PublicKey> + use<> {
         let wanted = self.wanted.map(|link| link.public_key);
-        let recorded = self.recorded.map(|link| link.public_key).filter(|key| Some(*key) != wanted);
-        wanted.into_iter().chain(recorded)
+        let recorded = self.recorded.map(|link| link.public_key);
+        wanted.into_iter().chain(recorded.filter(|key| Some(*key) != wanted))
     }
 
     /// Notes its peer on the device that carries it; the one under the wanted key counts.
     fn take_peer(&mut self, key: PublicKey, peer: &'a ObservedPeer) {
-        self.present = true;
-        if self.peer.is_none() || self.wanted.is_some_and(|link| link.public_key == key) {
-            self.peer = Some((key, peer));
+        let is_wanted = self.wanted.is_some_and(|link| link.public_key == key);
+        if self.peer.is_none() || is_wanted {
+            (self.peer, self.has_wanted_key) = (Some(peer), is_wanted);
         }
+        self.present = true;
+    }
+
+    /// The key under which its peer stands on the device.
+    pub(in crate::worker) fn peer_key(&self) -> Option<PublicKey> {
+        self.peer?;
+        let wanted = self.wanted.filter(|_| self.has_wanted_key).map(|link| link.public_key);
+        wanted.or_else(|| self.recorded.map(|link| link.public_key))
     }
 
     /// Whether there is a link at all, not only talk of one.
@@ -142,60 +105,75 @@ impl<'a> Row<'a> {
 }
 
 /// One row a link, from everything that is known of the links of a network. Each place lists its links in the order of
-/// peer and role, so that each is walked once beside the rows that are there already.
+/// peer and role, so that all are walked once, side by side.
 pub(super) fn join<'a>(
     wanted: &'a DesiredNetwork,
     network: &'a NetworkName,
     recorded: &'a Recorded,
     host: &'a Host,
 ) -> Vec<Row<'a>> {
-    let mut rows = Vec::new();
-    let links = wanted.links.iter().map(|((peer, role), link)| ((peer, *role), Part::Wanted(link)));
-    note_all(&mut rows, links, host);
-    let waiting = wanted.waiting.iter().map(|(peer, role)| ((peer, *role), Part::Waiting));
-    note_all(&mut rows, waiting, host);
+    let mut rows = Vec::with_capacity(wanted.links.len().max(recorded.links.len()));
+    let mut links = wanted.links.iter().map(|((peer, role), link)| ((peer, *role), link)).peekable();
+    let mut waiting = wanted.waiting.iter().map(|(peer, role)| ((peer, *role), ())).peekable();
     let since = wanted.applied.iter().flat_map(|applied| &applied.wanted_since);
-    note_all(&mut rows, since.map(|((peer, role), since)| ((peer, *role), Part::WantedSince(since))), host);
-    let links = recorded.links.iter().filter(|(id, _)| id.network == *network);
-    note_all(&mut rows, links.map(|(id, link)| ((&id.peer, id.role), Part::Recorded(link))), host);
+    let mut since = since.map(|((peer, role), since)| ((peer, *role), since)).peekable();
+    let records = recorded.links.iter().filter(|(id, _)| id.network == *network);
+    let mut records = records.map(|(id, link)| ((&id.peer, id.role), link)).peekable();
     let evidence = host.evidence.iter().filter(|(id, _)| id.network == *network);
-    let evidence = evidence.map(|(id, evidence)| ((&id.peer, id.role), Part::Evidence(*evidence)));
-    note_all(&mut rows, evidence, host);
-    let devices = super::devices(host, network, wanted.backend);
-    let own =
-        devices.filter_map(|(id, device)| Some(((id.peer.as_ref()?, id.role), Part::OwnDevice(device))));
-    let mut own: Vec<_> = own.collect();
-    own.sort_by_key(|(key, _)| *key);
-    note_all(&mut rows, own, host);
-    rows.retain(Row::is_there);
-    rows
+    let mut evidence = evidence.map(|(id, evidence)| ((&id.peer, id.role), *evidence)).peekable();
+    let mut devices = own_devices(network, wanted.backend, host).into_iter().peekable();
+    loop {
+        let keys = [
+            next_key(&mut links),
+            next_key(&mut waiting),
+            next_key(&mut since),
+            next_key(&mut records),
+            next_key(&mut evidence),
+            next_key(&mut devices),
+        ];
+        let Some(key) = keys.into_iter().flatten().min() else { return rows };
+        let device = take(&mut devices, key);
+        let (wanted, recorded) = (take(&mut links, key), take(&mut records, key));
+        let row = Row {
+            key,
+            wanted,
+            waiting: take(&mut waiting, key).is_some(),
+            wanted_since: take(&mut since, key),
+            recorded,
+            device,
+            peer: None,
+            has_wanted_key: false,
+            present: device.is_some(),
+            evidence: take(&mut evidence, key),
+            exact_stands: false,
+        };
+        if row.is_there() {
+            rows.push(row);
+        }
+    }
 }
 
-/// Notes sorted parts in sorted rows, with a new row for each link that has none.
-fn note_all<'a>(rows: &mut Vec<Row<'a>>, parts: impl IntoIterator<Item = (Key<'a>, Part<'a>)>, host: &Host) {
-    let known = rows.len();
-    let mut at = 0;
-    for (key, part) in parts {
-        let mut order = Ordering::Greater;
-        while let Some(row) = rows.get(at).filter(|_| at < known) {
-            order = row.key.cmp(&key);
-            if order.is_ge() {
-                break;
-            }
-            at += 1;
-        }
-        match rows.get_mut(at).filter(|_| order.is_eq()) {
-            Some(row) => row.note(part, host),
-            None => {
-                let mut row = Row::new(key);
-                row.note(part, host);
-                rows.push(row);
-            }
-        }
-    }
-    if rows.len() > known {
-        rows.sort_by_key(|row| row.key);
-    }
+/// The devices of a network that carry one link each, with that link.
+fn own_devices<'a>(
+    network: &NetworkName,
+    backend: Backend,
+    host: &'a Host,
+) -> Vec<(Key<'a>, &'a ObservedDevice)> {
+    let devices = super::devices(host, network, backend);
+    let own = devices.filter_map(|(id, device)| Some(((id.peer.as_ref()?, id.role), device)));
+    let mut own: Vec<_> = own.collect();
+    own.sort_by_key(|(key, _)| *key);
+    own
+}
+
+/// The link that a place lists next.
+fn next_key<'a, T>(place: &mut Peekable<impl Iterator<Item = (Key<'a>, T)>>) -> Option<Key<'a>> {
+    place.peek().map(|(key, _)| *key)
+}
+
+/// What a place knows of this link, if it lists it next.
+fn take<'a, T>(place: &mut Peekable<impl Iterator<Item = (Key<'a>, T)>>, key: Key<'a>) -> Option<T> {
+    place.next_if(|(next, _)| *next == key).map(|(_, known)| known)
 }
 
 /// Joins the only link of a device with its peer there. Gives the keys of the device that belong to nobody.

@@ -23,14 +23,13 @@ pub(super) struct NetworkPlan {
     pub(super) intent: Vec<Step>,
     pub(super) constructive: Vec<Step>,
     pub(super) destructive: Vec<Step>,
-    pub(super) firewall_before: Option<NetworkFirewall>,
-    pub(super) firewall_after: Option<NetworkFirewall>,
+    /// Its part of the filter while everything stands that goes or comes.
+    pub(super) firewall: Option<NetworkFirewall>,
+    /// Its devices when those are gone that go.
+    pub(super) staying: BTreeSet<(LinkRole, DeviceName)>,
     /// Whether enough is known of the network to say what the filter should be.
     pub(super) firewall_known: bool,
 }
-
-/// A route, and which of the devices beside it carries it.
-type NamedRoute = ((RouteKind, IpNet), usize);
 
 struct Planner<'a, 'n> {
     links: Links<'a>,
@@ -227,61 +226,54 @@ impl<'a> Planner<'a, '_> {
         }
     }
 
-    /// The routes that should stand, sorted, each with the place of its device in the list of names.
-    fn wanted_routes(&self, routes: &Routes<'a>) -> (Vec<NamedRoute>, Vec<DeviceName>) {
-        let mut names: Vec<DeviceName> = Vec::new();
-        let mut last = None;
-        let mut name_of = |row: &Row<'a>| {
-            if !row.role().shares_device() || last != Some(row.role()) {
-                names.push(self.links.device_name(row));
-                last = Some(row.role());
-            }
-            names.len() - 1
-        };
-        let mut named = vec![None; self.links.rows.len()];
-        for at in &routes.exact {
-            let (Some(row), Some(named)) = (self.links.rows.get(*at), named.get_mut(*at)) else { continue };
-            *named = Some(name_of(row));
-        }
-        let exact = self.links.by_prefix.iter().filter_map(|(prefix, at)| {
-            Some(((RouteKind::Exact, *prefix), named.get(*at).copied().flatten()?))
-        });
-        let mut wanted: Vec<NamedRoute> = exact.collect();
-        if let Some(row) = routes.wide.and_then(|key| self.links.row(key)) {
-            let name = name_of(row);
-            wanted.extend(self.links.desired.wide.iter().map(|prefix| ((RouteKind::Wide, *prefix), name)));
-        }
-        // Of two peers with one prefix the later one has it, as on a device.
-        wanted.reverse();
-        wanted.dedup_by_key(|(route, _)| *route);
-        wanted.reverse();
-        (wanted, names)
-    }
-
     /// Exact routes first, then the wide one, then what is no longer asked for.
     fn set_routes(&mut self, routes: &Routes<'a>) {
         let Some(table) = self.numbers.known_table(self.links.network) else { return };
         let observed = self.host.tables.get(&table);
-        let (wanted, names) = self.wanted_routes(routes);
         let mut standing = observed.into_iter().flat_map(|table| &table.routes).peekable();
-        let mut gone = Vec::new();
-        for ((kind, prefix), at) in wanted {
+        let (mut missing, mut gone) = (Vec::new(), Vec::new());
+        for ((kind, prefix), row) in self.wanted_routes(routes) {
             while let Some((route, _)) = standing.next_if(|(route, _)| **route < (kind, prefix)) {
                 gone.push(*route);
             }
             let source = self.links.desired.tunnel_address;
             let source = source.filter(|source| source.is_ipv4() == prefix.addr().is_ipv4());
             let stands = standing.next_if(|(route, _)| **route == (kind, prefix));
-            let Some(device) = names.get(at) else { continue };
-            if !stands.is_some_and(|(_, route)| route.device == *device && route.source == source) {
-                self.host_step(HostStep::Route { table, kind, prefix, device: device.clone(), source });
+            let device = self.carrier(row);
+            if !stands.is_some_and(|(_, route)| route.device == device && route.source == source) {
+                missing.push(Step::Host(HostStep::Route { table, kind, prefix, device, source }));
             }
         }
         gone.extend(standing.map(|(route, _)| *route));
+        self.constructive.append(&mut missing);
         if !self.links.desired.incomplete {
             let removal = |(kind, prefix)| Step::Host(HostStep::RemoveRoute { table, kind, prefix });
             self.destructive.extend(gone.into_iter().map(removal));
         }
+    }
+
+    /// The routes that should stand, sorted, each with the link that carries it. Of two peers with one prefix the later
+    /// one has it, as on a device.
+    fn wanted_routes<'r>(
+        &'r self,
+        routes: &'r Routes<'a>,
+    ) -> impl Iterator<Item = ((RouteKind, IpNet), &'r Row<'a>)> {
+        let carries = |at: &usize| routes.exact.get(*at).is_some_and(|carries| *carries);
+        let of_prefix = self.links.by_prefix.chunk_by(|a, b| a.0 == b.0);
+        let exact = of_prefix.filter_map(move |links| {
+            let (prefix, at) = links.iter().rfind(|(_, at)| carries(at))?;
+            Some(((RouteKind::Exact, *prefix), self.links.rows.get(*at)?))
+        });
+        let wide = routes.wide.and_then(|key| self.links.row(key)).into_iter();
+        exact.chain(wide.flat_map(|row| {
+            self.links.desired.wide.iter().map(move |prefix| ((RouteKind::Wide, *prefix), row))
+        }))
+    }
+
+    /// The name of the device that carries a link.
+    fn carrier(&self, row: &Row<'a>) -> DeviceName {
+        let made = self.made.get(&row.role());
+        made.map_or_else(|| self.links.device_name(row), |made| made.name.clone())
     }
 
     /// Links that are due go; the others are recorded as unwanted, with what they wait for.
@@ -295,7 +287,7 @@ impl<'a> Planner<'a, '_> {
         for row in going {
             let name = self.links.device_name(&row);
             let on_device = (row.role(), name);
-            if let Some((public_key, _)) = row.peer.filter(|_| !self.removed.contains(&on_device)) {
+            if let Some(public_key) = row.peer_key().filter(|_| !self.removed.contains(&on_device)) {
                 self.destructive.push(Step::Host(HostStep::RemovePeer { device: on_device.1, public_key }));
             }
             if row.recorded.is_some() {
@@ -328,12 +320,12 @@ impl<'a> Planner<'a, '_> {
         if self.links.desired.keep.is_some() {
             return;
         }
-        let stays = |row: &&Row<'a>| !self.links.goes(row) && (row.wanted.is_some() || row.present);
+        let stays = |row: &&Row<'a>| (row.wanted.is_some() || row.present) && !self.links.goes(row);
         let device_of = |row: &Row<'a>| (row.role(), (!row.role().shares_device()).then_some(row.key.0));
-        let mut used: Vec<_> = self.links.rows.iter().filter(stays).map(device_of).collect();
-        used.sort_unstable();
+        let mut used = BTreeSet::new();
+        used.extend(self.links.rows.iter().filter(stays).map(device_of));
         let devices = self.links.devices.iter();
-        let idle = devices.filter(|(id, _)| used.binary_search(&(id.role, id.peer.as_ref())).is_err());
+        let idle = devices.filter(|(id, _)| !used.contains(&(id.role, id.peer.as_ref())));
         let idle = idle.filter_map(|(id, device)| Some((id.role, device.name.clone()?)));
         let leaving = self.links.successions.iter().map(|(id, leaving)| (id.role, leaving.old_name.clone()));
         let names: Vec<_> = idle.chain(leaving).collect();
@@ -374,8 +366,8 @@ impl<'a> Planner<'a, '_> {
         if let Some(why) = &desired.keep {
             report.kept.insert(network.clone(), why.clone());
         }
-        let rest: BTreeSet<_> = self.devices.difference(&self.removed).cloned().collect();
-        let holds = self.links.rows.iter().any(Row::is_wanted) || !rest.is_empty();
+        let staying: BTreeSet<_> = self.devices.difference(&self.removed).cloned().collect();
+        let holds = self.links.rows.iter().any(Row::is_wanted) || !staying.is_empty();
         if !holds && desired.keep.is_none() {
             self.numbers.release_table(network);
         }
@@ -385,8 +377,8 @@ impl<'a> Planner<'a, '_> {
         let intent = record::intent(&self.links, recorded.intents.get(network))
             .filter(|_| !desired.absent && !desired.incomplete);
         NetworkPlan {
-            firewall_before: self.firewall(&self.devices),
-            firewall_after: self.firewall(&rest),
+            firewall: self.firewall(),
+            staying,
             firewall_known: desired.applied.is_some() || desired.keep.is_none(),
             intent: intent
                 .map(|applied| Step::Record(RecordStep::Intent(Box::new(applied))))

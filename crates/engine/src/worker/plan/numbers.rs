@@ -16,7 +16,8 @@ pub(super) struct Numbers<'a> {
     claimed: BTreeSet<u32>,
     released: BTreeSet<u32>,
     recorded: &'a Recorded,
-    used_ports: BTreeSet<u16>,
+    /// Ports in use, recorded or given out; gathered when the first one is asked for.
+    used_ports: Option<BTreeSet<u16>>,
     /// Ports that were not looked at yet.
     spare_ports: RangeInclusive<u16>,
     given_ports: BTreeMap<DeviceId, Option<u16>>,
@@ -24,15 +25,13 @@ pub(super) struct Numbers<'a> {
 
 impl<'a> Numbers<'a> {
     pub(super) fn new(desired: &'a Desired, recorded: &'a Recorded, host: &Host) -> Self {
-        let recorded_ports = recorded.links.values().map(|link| link.listen_port);
-        let used_ports = host.used_ports.iter().copied().chain(recorded_ports).collect();
         let mut numbers = Self {
             settings: &desired.settings,
             tables: BTreeMap::new(),
             claimed: BTreeSet::new(),
             released: BTreeSet::new(),
             recorded,
-            used_ports,
+            used_ports: None,
             spare_ports: desired.settings.ports.clone(),
             given_ports: BTreeMap::new(),
         };
@@ -54,11 +53,11 @@ impl<'a> Numbers<'a> {
         for (network, name) in there() {
             self.recognise(network, host, |table| table.routes.values().any(|route| route.device == *name));
         }
-        for (id, link) in &self.recorded.links {
-            self.recognise(&id.network, host, |table| table.rules.contains(&link.device));
-        }
         if host.tables.keys().all(|table| self.claimed.contains(table)) {
             return;
+        }
+        for (id, link) in &self.recorded.links {
+            self.recognise(&id.network, host, |table| table.rules.contains(&link.device));
         }
         for (network, wanted) in &desired.networks {
             let device = |(peer, role): &(GatewayName, LinkRole)| {
@@ -121,8 +120,12 @@ impl<'a> Numbers<'a> {
             return *given;
         }
         let recorded = self.recorded_port(device).filter(|port| !host.used_ports.contains(port));
-        let port = recorded.or_else(|| self.spare_ports.find(|port| !self.used_ports.contains(port)));
-        self.used_ports.extend(port);
+        let recorded_ports = || self.recorded.links.values().map(|link| link.listen_port);
+        let used = self
+            .used_ports
+            .get_or_insert_with(|| host.used_ports.iter().copied().chain(recorded_ports()).collect());
+        let port = recorded.or_else(|| self.spare_ports.find(|port| !used.contains(port)));
+        used.extend(port);
         self.given_ports.insert(device.clone(), port);
         port
     }

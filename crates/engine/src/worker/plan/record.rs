@@ -207,14 +207,14 @@ fn verdict(links: &Links<'_>, row: &Row<'_>, port: u16) -> Verdict {
         LinkState::NotConnected => {
             if one_way {
                 Reason::OneWay
-            } else if row.unresolved {
+            } else if links.is_unresolved(row) {
                 Reason::EndpointUnresolved
             } else {
                 Reason::NoEvidence
             }
         }
         LinkState::Pending => {
-            if row.unresolved {
+            if links.is_unresolved(row) {
                 Reason::EndpointUnresolved
             } else {
                 Reason::Connecting

@@ -1,19 +1,15 @@
 //! What the parts of a network should look like: its overlay, an MTU, a peer, its part of the packet filter. It refuses
 //! to order steps.
 
-use std::{
-    collections::BTreeSet,
-    net::{IpAddr, SocketAddr},
-    time::Duration,
-};
+use std::{net::SocketAddr, time::Duration};
 
 use ipnet::IpNet;
 
 use crate::{
-    DeviceName, LinkRole,
+    DeviceName,
     firewall::NetworkFirewall,
     worker::{
-        Evidence, Host, PeerConfig, WantedLink,
+        Evidence, PeerConfig, WantedLink,
         links::{Links, Row},
     },
 };
@@ -23,7 +19,7 @@ use super::Planner;
 /// The overlay of a network: the wide prefixes, and what the links that stay reach beyond them.
 pub(super) fn covered(links: &Links<'_>) -> Vec<IpNet> {
     let wide = &links.desired.wide;
-    let stays: Vec<bool> = links.rows.iter().map(|row| !links.goes(row)).collect();
+    let stays = |at: usize| links.rows.get(at).is_some_and(|row| !links.goes(row));
     let mut prefixes = wide.iter().peekable();
     // Of sorted prefixes the last one that lies in no other before it: only it can hold the next one.
     let mut outermost: Option<IpNet> = None;
@@ -35,7 +31,7 @@ pub(super) fn covered(links: &Links<'_>) -> Vec<IpNet> {
             }
         }
         let beyond = !outermost.is_some_and(|last| last.contains(prefix));
-        if beyond && stays.get(*at).is_some_and(|stays| *stays) {
+        if beyond && stays(*at) {
             covered.push(*prefix);
         }
     }
@@ -51,7 +47,7 @@ impl Planner<'_, '_> {
         let asked = self.links.desired.applied.as_ref().and_then(|applied| applied.intent.tunnel.mtu);
         let endpoint =
             row.wanted.and_then(|link| link.endpoint.as_ref()).filter(|_| !row.role().shares_device());
-        let over_v4 = match endpoint.and_then(|endpoint| resolve(&endpoint.host, self.host)) {
+        let over_v4 = match endpoint.and_then(|endpoint| self.host.address_of(&endpoint.host)) {
             Some(address) => address.is_ipv4(),
             None => self.links.desired.underlay_is_v4,
         };
@@ -67,23 +63,25 @@ impl Planner<'_, '_> {
         device: &DeviceName,
     ) -> Option<PeerConfig> {
         let wanted = link.endpoint.as_ref();
-        let address =
-            wanted.and_then(|wanted| Some(SocketAddr::new(resolve(&wanted.host, self.host)?, wanted.port)));
+        let address = || {
+            wanted.and_then(|wanted| Some(SocketAddr::new(self.host.address_of(&wanted.host)?, wanted.port)))
+        };
         let succession = self.links.succession(row);
         let has_device = succession.is_none_or(|succession| succession.new.is_some());
-        let there = row.peer.filter(|(key, _)| has_device && *key == link.public_key).map(|(_, peer)| peer);
-        let learned = row.peer.and_then(|(_, peer)| peer.endpoint);
+        let there = row.peer.filter(|_| has_device && row.has_wanted_key);
+        let learned = row.peer.and_then(|peer| peer.endpoint);
         // A device that is about to take the place of another begins where that one is, and is silent until it does.
         let followed = succession.and_then(|succession| succession.old.peers.get(&link.public_key)?.endpoint);
         let keepalive = if succession.is_some() { Duration::ZERO } else { link.keepalive };
         let endpoint = match there {
-            None => followed.or(address).or(learned),
+            None => followed.or_else(address).or(learned),
             Some(_) if succession.is_some() => None,
-            Some(peer) => address.filter(|address| {
+            Some(peer) => {
                 let changed = row.recorded.is_some_and(|recorded| recorded.endpoint.as_ref() != wanted);
                 let down = matches!(row.evidence, Some(Evidence::NotConnected { .. }));
-                peer.endpoint != Some(*address) && (peer.endpoint.is_none() || changed || down)
-            }),
+                let moves = peer.endpoint.is_none() || changed || down;
+                moves.then(address).flatten().filter(|address| peer.endpoint != Some(*address))
+            }
         };
         let right = there.is_some_and(|peer| {
             peer.keepalive == keepalive
@@ -100,11 +98,11 @@ impl Planner<'_, '_> {
     }
 
     /// This network's part of the packet filter. `None`: it has no device.
-    pub(super) fn firewall(&self, devices: &BTreeSet<(LinkRole, DeviceName)>) -> Option<NetworkFirewall> {
+    pub(super) fn firewall(&self) -> Option<NetworkFirewall> {
         let desired = self.links.desired;
-        (!devices.is_empty()).then(|| NetworkFirewall {
+        (!self.devices.is_empty()).then(|| NetworkFirewall {
             network: self.links.network.clone(),
-            devices: devices.iter().cloned().collect(),
+            devices: self.devices.iter().cloned().collect(),
             own: desired.own.clone(),
             wide: self.covered.clone(),
             tunnel_address: desired.tunnel_address,
@@ -112,9 +110,4 @@ impl Planner<'_, '_> {
             hub_prefixes: desired.hub_prefixes.clone(),
         })
     }
-}
-
-/// The address of a host name: literal, or as resolved last.
-fn resolve(name: &str, host: &Host) -> Option<IpAddr> {
-    name.parse().ok().or_else(|| host.resolved.get(name).copied())
 }
