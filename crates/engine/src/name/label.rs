@@ -28,16 +28,21 @@ impl Label {
         if let Some(text) = &self.long {
             return text;
         }
-        let text = self.head.split(|byte| *byte == 0).next().unwrap_or_default();
+        let zeros = self.number().trailing_zeros() as usize / 8;
+        let text = self.head.get(..HEAD - zeros).unwrap_or_default();
         std::str::from_utf8(text).unwrap_or_default()
+    }
+
+    /// The head as a number with the same order.
+    fn number(&self) -> u128 {
+        u128::from_be_bytes(self.head)
     }
 }
 
 /// The order of the texts: zeros come before all that a text has, as its end does.
 impl Ord for Label {
     fn cmp(&self, other: &Self) -> Ordering {
-        let heads = u128::from_be_bytes(self.head).cmp(&u128::from_be_bytes(other.head));
-        heads.then_with(|| self.long.cmp(&other.long))
+        self.number().cmp(&other.number()).then_with(|| self.long.cmp(&other.long))
     }
 }
 
