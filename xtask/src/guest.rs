@@ -13,10 +13,31 @@ pub(crate) use boot::Ended;
 
 use crate::tools::{self, Tool};
 
-const QEMU: Tool =
-    Tool { program: "qemu-system-x86_64", package: "qemu-system-x86", purpose: "a guest whose kernel has WireGuard" };
-const BUSYBOX: Tool = Tool { program: "busybox", package: "busybox-static", purpose: "the first process of that guest" };
+const QEMU: Tool = Tool {
+    program: "qemu-system-x86_64",
+    package: "qemu-system-x86",
+    purpose: "a guest whose kernel has WireGuard",
+};
+const BUSYBOX: Tool =
+    Tool { program: "busybox", package: "busybox-static", purpose: "the first process of that guest" };
 const CPIO: Tool = Tool { program: "cpio", package: "cpio", purpose: "the file system of that guest" };
+
+/// Why there can be no guest here. `None`: there can, or what is missing can be installed.
+pub(crate) fn why_not() -> Option<String> {
+    let missing: Vec<&str> =
+        [QEMU, BUSYBOX, CPIO].iter().map(|tool| tool.program).filter(|name| !tools::is_there(name)).collect();
+    let can_install = tools::is_root() && tools::is_there("apt-get");
+    if missing.is_empty() || can_install {
+        return None;
+    }
+    Some(format!(
+        "{} missing for a guest whose kernel has WireGuard: on Debian or Ubuntu, sudo apt-get install {} {} {}",
+        missing.join(", "),
+        QEMU.package,
+        BUSYBOX.package,
+        CPIO.package
+    ))
+}
 
 /// What runs in a guest, and for how long at most.
 pub(crate) struct Run {

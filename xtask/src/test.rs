@@ -7,7 +7,7 @@ use std::process::{Command, ExitCode};
 use anyhow::Result;
 
 use crate::{
-    codegen, control_plane, place,
+    codegen, control_plane, guest, place,
     step::Steps,
     tidy,
     tools::{self, Namespaces},
@@ -21,7 +21,7 @@ pub(crate) struct TestArgs {
     verbose: bool,
 }
 
-const STEPS: usize = 10;
+const STEPS: usize = 11;
 
 /// Runs all steps; the exit code is 0 if none failed.
 pub(crate) fn run(args: &TestArgs) -> Result<ExitCode> {
@@ -31,10 +31,22 @@ pub(crate) fn run(args: &TestArgs) -> Result<ExitCode> {
     steps.check("generated files", || codegen::differences(false));
     steps.command("clippy", &mut place::cargo(CLIPPY));
     tests(&mut steps)?;
+    kernel(&mut steps)?;
     let mut documents = place::cargo(&["doc", "--workspace", "--all-features", "--no-deps", "--quiet"]);
     steps.command("documents", documents.env("RUSTDOCFLAGS", "-D warnings"));
     deny::run(&mut steps);
     Ok(steps.sum_up())
+}
+
+/// The kernel's WireGuard, in a guest where need be; in a process of its own, like every other step.
+fn kernel(steps: &mut Steps) -> Result<()> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.args(["test-kernel", "--part", "dataplane", "--part", "hub-change"]).current_dir(place::root());
+    match guest::why_not() {
+        None => steps.command("kernel WireGuard", &mut command),
+        Some(why) => steps.skip("kernel WireGuard", why),
+    }
+    Ok(())
 }
 
 const CLIPPY: &[&str] =

@@ -169,7 +169,9 @@ impl Client {
 /// Keeps the kernel's error number. A family that is not there is a kernel without WireGuard.
 fn io_error(error: genetlink::GenetlinkError) -> io::Error {
     match error {
-        genetlink::GenetlinkError::NetlinkError(source) if source.raw_os_error() == Some(nix::libc::ENOENT) => {
+        genetlink::GenetlinkError::NetlinkError(source)
+            if source.raw_os_error() == Some(nix::libc::ENOENT) =>
+        {
             io::ErrorKind::Unsupported.into()
         }
         genetlink::GenetlinkError::NetlinkError(source) => source,

@@ -37,9 +37,7 @@ pub use drift::Drift;
 pub use error::Error;
 pub use recover::secret_of;
 
-use crate::{
-    Sent, control, key::SecretKey, netlink::Netlink, nft::Filter, wireguard::Wireguard,
-};
+use crate::{Sent, control, key::SecretKey, netlink::Netlink, nft::Filter, wireguard::Wireguard};
 
 /// What [`LocalDevices::open`] has to know.
 pub struct Options {

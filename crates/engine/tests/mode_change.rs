@@ -1,13 +1,12 @@
 //! A network whose devices become those of the other backend, step by step on a twin. It refuses an end that depends on
 //! where a worker was killed.
-#![allow(clippy::unwrap_used, reason = "helpers of tests fail by panic")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panic")]
 
 use std::collections::BTreeMap;
 
 use spanwire_engine::{
     Backend, Gateway, GatewayFacts, GatewayName, Intent, LinkId, LinkRole, Meta, NetworkName, Now, PublicKey,
-    Role, Stored, TunnelMode, WorkerStatus,
-    check,
+    Role, Stored, TunnelMode, WorkerStatus, check,
     port::WorkerView,
     worker::{self, Desired, Evidence, Host, HostStep, Recorded, Settings, Situation, Step},
 };
@@ -34,7 +33,8 @@ fn network() -> NetworkName {
 impl World {
     fn new(role: Role, mode: TunnelMode) -> Self {
         let peers = if role == Role::Hub { vec!["a", "b"] } else { vec!["hub"] };
-        let mut intent = Intent::bare(network(), name("me"), Some(peers.iter().map(|p| (*p).to_owned()).collect()));
+        let mut intent =
+            Intent::bare(network(), name("me"), Some(peers.iter().map(|p| (*p).to_owned()).collect()));
         intent.topology = Some(spanwire_engine::Topology::HubSpoke);
         intent.hubs = vec![name(if role == Role::Hub { "me" } else { "hub" })];
         intent.tunnel.mode = mode;
@@ -49,7 +49,8 @@ impl World {
         let peers = peers.into_iter().zip(2..).map(|(peer, number)| (name(peer), gateway(number)));
         let gateways: BTreeMap<_, _> = peers.chain([(name("me"), gateway(1))]).collect();
         let meta = Meta { generation: 1, ..Meta::default() };
-        let intents = BTreeMap::from([(network(), (Stored { meta, value: intent }, WorkerStatus::default()))]);
+        let intents =
+            BTreeMap::from([(network(), (Stored { meta, value: intent }, WorkerStatus::default()))]);
         let view = WorkerView { gateways, intents, unreadable: Vec::new(), ..WorkerView::default() };
         let host = Host { underlay_mtu: 1500, kernel_wireguard: true, ..Host::default() };
         Self { view, recorded: Recorded::default(), host }
@@ -128,7 +129,8 @@ fn a_mode_change_is_made_before_it_is_broken_and_ends_the_same_wherever_it_was_k
             let (ports, tables) = (begun.ports(), begun.host.tables.clone());
             begun.ask_for(to);
             let steps = begun.plan();
-            let take_over = steps.iter().position(|step| matches!(step, Step::Host(HostStep::TakeOver { .. })));
+            let take_over =
+                steps.iter().position(|step| matches!(step, Step::Host(HostStep::TakeOver { .. })));
             let (take_over, route) = (take_over.unwrap(), is_constructive_route_or_later(&steps).unwrap());
             let gone = steps.iter().position(Step::is_destructive).unwrap();
             assert!(take_over < route && route < gone, "{steps:#?}");
@@ -160,5 +162,9 @@ fn a_mode_that_this_host_has_not_takes_nothing_away() {
     world.ask_for(TunnelMode::Kernel);
     world.converge();
     assert_eq!(world.host.devices, before.devices);
-    assert!(world.recorded.links.contains_key(&LinkId { network: network(), peer: name("hub"), role: LinkRole::Uplink }));
+    assert!(world.recorded.links.contains_key(&LinkId {
+        network: network(),
+        peer: name("hub"),
+        role: LinkRole::Uplink
+    }));
 }

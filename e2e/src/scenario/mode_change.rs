@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use super::{Scene, hub_change, judge, phases::Phases, show};
+use super::{Scene, judge, phases::Phases, show};
 use crate::{Fleet, Mode, Outcome, interrupt};
 
 const LEAD: Duration = Duration::from_secs(1);
@@ -23,7 +23,6 @@ pub(crate) fn run(scene: &Scene<'_>, fleet: &mut Fleet) -> Result<Outcome> {
         show::links(fleet, scene.say)?;
         interrupt::pause(BETWEEN)?;
     }
-    hub_change::tail(scene, &run)?;
     let measured = run.finish(&scene.pairs)?;
     let outcome = judge::lossless(scene, &measured, &Phases::default());
     Ok(judge::conclude(outcome, measured.report.held_up))

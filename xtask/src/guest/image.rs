@@ -17,7 +17,8 @@ use crate::tools;
 
 const INIT: &str = include_str!("init.sh");
 /// Loaded at start; all others on demand.
-const MODULES: &[&str] = &["wireguard", "veth", "bridge", "tun", "dummy", "nf_tables", "nf_conntrack", "nft_ct", "nft_chain_nat"];
+const MODULES: &[&str] =
+    &["wireguard", "veth", "bridge", "tun", "dummy", "nf_tables", "nf_conntrack", "nft_ct", "nft_chain_nat"];
 /// The parts of the kernel's modules that networks are made of.
 const PARTS: &[&str] = &["net", "crypto", "lib", "arch", "drivers/net"];
 /// Programs of every run: what the product starts, and what its tests look inside with.
@@ -118,7 +119,8 @@ fn place_all(root: &Path, path: &Path) -> Result<()> {
 }
 
 fn inside(root: &Path, path: &Path) -> Result<PathBuf> {
-    let to = root.join(path.strip_prefix("/").with_context(|| format!("{} is no full path", path.display()))?);
+    let to =
+        root.join(path.strip_prefix("/").with_context(|| format!("{} is no full path", path.display()))?);
     fs::create_dir_all(to.parent().unwrap_or(root)).with_context(|| format!("making {}", to.display()))?;
     Ok(to)
 }

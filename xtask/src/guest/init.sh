@@ -14,6 +14,7 @@
 /bin/busybox mount -t tmpfs run /run
 /bin/busybox ln -sfn /run /var/run
 /bin/busybox --install -s /busybox
+echo "127.0.0.1 localhost" > /etc/hosts
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin:/busybox HOME=/root TMPDIR=/tmp
 
 for module in $(cat /guest/modules); do

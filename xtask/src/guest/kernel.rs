@@ -63,9 +63,10 @@ fn download(cache: &Path, package: &str, folder: &Path) -> Result<()> {
     let _ = fs::remove_dir_all(&work);
     fs::create_dir_all(&work).with_context(|| format!("making {}", work.display()))?;
     call(Command::new("apt-get").args(["download", "-qq", package]).current_dir(&work))?;
-    let archive = fs::read_dir(&work)?.flatten().map(|entry| entry.path()).find(|path| {
-        path.extension().is_some_and(|end| end == "deb")
-    });
+    let archive = fs::read_dir(&work)?
+        .flatten()
+        .map(|entry| entry.path())
+        .find(|path| path.extension().is_some_and(|end| end == "deb"));
     let archive = archive.with_context(|| format!("apt-get download {package} left no package"))?;
     let unpacked = work.join("unpacked");
     call(Command::new("dpkg-deb").arg("--extract").args([&archive, &unpacked]))?;
@@ -86,7 +87,8 @@ fn find(folder: &Path) -> Result<Kernel> {
     let first = |within: &str, prefix: &str| -> Result<PathBuf> {
         let within = folder.join(within);
         let entries = fs::read_dir(&within).with_context(|| format!("listing {}", within.display()))?;
-        let mut fitting = entries.flatten().filter(|entry| entry.file_name().to_string_lossy().starts_with(prefix));
+        let mut fitting =
+            entries.flatten().filter(|entry| entry.file_name().to_string_lossy().starts_with(prefix));
         let found = fitting.next().map(|entry| entry.path());
         found.with_context(|| format!("nothing that begins with {prefix:?} in {}", within.display()))
     };

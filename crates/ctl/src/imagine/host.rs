@@ -118,5 +118,8 @@ fn remove_device(host: &mut Host, name: &DeviceName) {
 }
 
 fn named<'a>(host: &'a mut Host, name: &DeviceName) -> Option<&'a mut ObservedDevice> {
-    host.devices.values_mut().chain(host.beside.values_mut()).find(|device| device.name.as_ref() == Some(name))
+    host.devices
+        .values_mut()
+        .chain(host.beside.values_mut())
+        .find(|device| device.name.as_ref() == Some(name))
 }

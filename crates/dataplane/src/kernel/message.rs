@@ -156,9 +156,11 @@ fn head(set: &SetPeer) -> Vec<WireguardPeerAttribute> {
     flags.set(WireguardPeerFlags::ReplaceAllowedIps, set.replace_allowed_ips);
     let mut peer = named(&set.public_key, flags);
     let preshared = set.preshared_key.as_ref();
-    peer.extend(preshared.map(|key| {
-        WireguardPeerAttribute::PresharedKey(key.as_ref().map_or([0; 32], |key| *key.bytes()))
-    }));
+    peer.extend(
+        preshared.map(|key| {
+            WireguardPeerAttribute::PresharedKey(key.as_ref().map_or([0; 32], |key| *key.bytes()))
+        }),
+    );
     peer.extend(set.endpoint.map(WireguardPeerAttribute::Endpoint));
     peer.extend(set.keepalive.map(WireguardPeerAttribute::PersistentKeepalive));
     peer

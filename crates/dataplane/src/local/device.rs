@@ -222,7 +222,9 @@ impl LocalDevices {
     pub(super) async fn own_link(&self, name: &DeviceName) -> Result<Link, Error> {
         match self.find_link(name).await? {
             None => Err(Error::NoDevice { device: name.clone() }),
-            Some(link) if !is_ours(&link) || !is_device(&link, name) => Err(Error::ForeignDevice { device: name.clone() }),
+            Some(link) if !is_ours(&link) || !is_device(&link, name) => {
+                Err(Error::ForeignDevice { device: name.clone() })
+            }
             Some(link) => Ok(link),
         }
     }

@@ -127,7 +127,16 @@ mod tests {
 
     fn link(index: u32, mtu: u32, alias: Option<&str>) -> Link {
         let alias = alias.map(str::to_owned);
-        Link { index, name: format!("i{index}"), alias, mtu, queue: 0, up: true, loopback: index == 1, kernel_wireguard: false }
+        Link {
+            index,
+            name: format!("i{index}"),
+            alias,
+            mtu,
+            queue: 0,
+            up: true,
+            loopback: index == 1,
+            kernel_wireguard: false,
+        }
     }
 
     fn address(index: u32, text: &str) -> Address {

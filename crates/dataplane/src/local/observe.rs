@@ -41,7 +41,8 @@ impl LocalDevices {
             device::is_device(link, &name).then_some((id, (name, link)))
         });
         let (addresses, routes, rules) = (&addresses, &routes, &rules);
-        let read = ours.map(async |(id, device)| (id, self.read_device(device, addresses, routes, rules).await));
+        let read =
+            ours.map(async |(id, device)| (id, self.read_device(device, addresses, routes, rules).await));
         for (id, device) in join_all(read).await {
             match device {
                 Ok(device) => host.add_device(id, device),

@@ -123,7 +123,9 @@ fn whose(message: &RouteNetlinkMessage, protocol: u8) -> Whose {
             let ours = RuleAttribute::Protocol(RouteProtocol::from(protocol));
             if rule.attributes.contains(&ours) { Whose::Ours } else { Whose::Nobodys }
         }
-        RouteNetlinkMessage::NewLink(link) | RouteNetlinkMessage::DelLink(link) if is_ours(link) => Whose::Ours,
+        RouteNetlinkMessage::NewLink(link) | RouteNetlinkMessage::DelLink(link) if is_ours(link) => {
+            Whose::Ours
+        }
         // They do not say of whose interface, and there are few.
         RouteNetlinkMessage::NewAddress(_) | RouteNetlinkMessage::DelAddress(_) => Whose::Ours,
         _ => Whose::Foreign,

@@ -32,7 +32,8 @@ impl KernelDevices {
     /// Begins to answer on devices of ours that are new, and ends on those that are gone or were made anew.
     pub(super) fn follow(&mut self, links: &[Link], heard: &Heard) {
         let ours = |link: &&Link| {
-            link.kernel_wireguard && link.alias.as_deref().is_some_and(|alias| DeviceId::from_alias(alias).is_some())
+            link.kernel_wireguard
+                && link.alias.as_deref().is_some_and(|alias| DeviceId::from_alias(alias).is_some())
         };
         let there: BTreeMap<&str, u32> =
             links.iter().filter(ours).map(|link| (link.name.as_str(), link.index)).collect();
@@ -44,9 +45,7 @@ impl KernelDevices {
             stays
         });
         for (name, index) in there {
-            self.0
-                .entry(name.to_owned())
-                .or_insert_with(|| Answering { index, tasks: heard.answer(name) });
+            self.0.entry(name.to_owned()).or_insert_with(|| Answering { index, tasks: heard.answer(name) });
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The dataplane between real network namespaces. It refuses to touch the network of the machine that it runs on.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking, its helpers too")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking, its helpers too")]
 
 mod devices;
 mod filter;

@@ -56,7 +56,11 @@ struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     fn new(desired: &'a Desired, recorded: &Recorded, host: &Host, steps: &[Step]) -> Self {
-        let named = host.devices.iter().chain(&host.beside).filter_map(|(id, device)| Some((device.name.clone()?, id, device)));
+        let named = host
+            .devices
+            .iter()
+            .chain(&host.beside)
+            .filter_map(|(id, device)| Some((device.name.clone()?, id, device)));
         let devices: BTreeMap<DeviceName, DeviceId> =
             named.clone().map(|(name, id, _)| (name, id.clone())).collect();
         let peers =

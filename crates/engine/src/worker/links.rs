@@ -9,7 +9,8 @@ use std::{collections::BTreeMap, time::Duration};
 use ipnet::IpNet;
 
 use crate::{
-    Backend, BootTime, DeviceId, DeviceName, GatewayName, LinkId, LinkRole, NetworkName, OnTimeout, PublicKey, Role,
+    Backend, BootTime, DeviceId, DeviceName, GatewayName, LinkId, LinkRole, NetworkName, OnTimeout,
+    PublicKey, Role,
 };
 
 use super::{Desired, DesiredNetwork, Host, ObservedDevice, ObservedTable, Recorded, RouteKind};

@@ -105,11 +105,7 @@ fn note_ports(host: &mut Host) {
 }
 
 /// The other one listens somewhere else then.
-fn take_over(
-    host: &mut Host,
-    (from, to): (&DeviceName, &DeviceName),
-    port: u16,
-) -> Result<(), Refused> {
+fn take_over(host: &mut Host, (from, to): (&DeviceName, &DeviceName), port: u16) -> Result<(), Refused> {
     let old = device_named(host, from)?;
     if old.port == port {
         old.port = u16::MAX;

@@ -30,10 +30,11 @@ fn prefixes(count: u32, remove: bool) -> Vec<AllowedIp> {
 }
 
 fn peers_of(messages: &[WireguardMessage]) -> Vec<&WireguardPeer> {
-    let peers = messages.iter().flat_map(|message| &message.attributes).filter_map(|attribute| match attribute {
-        WireguardAttribute::Peers(peers) => Some(peers),
-        _ => None,
-    });
+    let peers =
+        messages.iter().flat_map(|message| &message.attributes).filter_map(|attribute| match attribute {
+            WireguardAttribute::Peers(peers) => Some(peers),
+            _ => None,
+        });
     peers.flatten().collect()
 }
 
@@ -80,7 +81,8 @@ fn d11_a_peer_with_five_thousand_prefixes_goes_out_in_parts() {
     let messages = set(&device(), &SetDevice { peers: vec![large, peer(2)], ..SetDevice::default() });
     assert!(messages.len() > 5 && messages.iter().all(|message| length(message) < 32 * 1024));
     let parts = peers_of(&messages);
-    let endpoints = parts.iter().filter(|part| part.iter().any(|a| matches!(a, WireguardPeerAttribute::Endpoint(_))));
+    let endpoints =
+        parts.iter().filter(|part| part.iter().any(|a| matches!(a, WireguardPeerAttribute::Endpoint(_))));
     assert_eq!(endpoints.count(), 1, "named once, with the first part");
     let shown = shown(messages);
     assert_eq!(shown[&peer(1).public_key].allowed_ips.len(), 5000);

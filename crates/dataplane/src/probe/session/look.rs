@@ -6,12 +6,7 @@ use std::{collections::BTreeMap, net::IpAddr, sync::Arc, time::Duration};
 use spanwire_engine::{DeviceName, LinkId, PublicKey};
 use tokio::{sync::mpsc, task::JoinHandle};
 
-use crate::{
-    configuration::DeviceInfo,
-    control,
-    control::HeardEntry,
-    wireguard::Wireguard,
-};
+use crate::{configuration::DeviceInfo, control, control::HeardEntry, wireguard::Wireguard};
 
 use super::super::{
     evidence::Counters,

@@ -37,9 +37,8 @@ pub(super) fn find<'a>(
     let leaving = ours.filter(|(_, device)| device.backend() != wanted);
     let succession = |(id, old): (&'a DeviceId, &'a ObservedDevice)| {
         let old_name = old.name.as_ref()?;
-        let is_carried = |row: &&Row<'_>| {
-            row.role() == id.role && id.peer.as_ref().is_none_or(|peer| peer == row.key.0)
-        };
+        let is_carried =
+            |row: &&Row<'_>| row.role() == id.role && id.peer.as_ref().is_none_or(|peer| peer == row.key.0);
         let mut carried = rows.iter().filter(is_carried);
         let all_come_along = carried.clone().all(|row| row.wanted.is_some());
         (carried.next().is_some() && all_come_along).then(|| {

@@ -10,7 +10,8 @@ use crate::{
     DeviceName, LinkRole, Now, OnTimeout, PublicKey,
     firewall::NetworkFirewall,
     worker::{
-        DeviceConfig, Host, HostStep, PeerConfig, RecordStep, Recorded, RouteKind, Step, TableConfig, WantedLink,
+        DeviceConfig, Host, HostStep, PeerConfig, RecordStep, Recorded, RouteKind, Step, TableConfig,
+        WantedLink,
         links::{Links, Row, Succession},
         routes::{self, Routes},
     },
@@ -67,7 +68,8 @@ pub(super) fn plan<'a>(
     let unreadable = host.unreadable.keys().filter(|id| id.network == *network);
     let leaving = links.successions.iter().map(|(id, leaving)| (id.role, leaving.old_name.clone()));
     let observed = observed.chain(leaving);
-    let devices = observed.chain(unreadable.map(|id| (id.role, id.name(links.me, links.desired.backend)))).collect();
+    let devices =
+        observed.chain(unreadable.map(|id| (id.role, id.name(links.me, links.desired.backend)))).collect();
     let mut planner = Planner {
         covered: shape::covered(&links),
         links,
@@ -139,7 +141,8 @@ impl<'a> Planner<'a, '_> {
     fn take_over(&mut self) {
         for succession in self.links.successions.values() {
             let rows = self.links.rows.iter();
-            let mut rows = rows.filter(|row| self.links.succession(row).is_some_and(|s| std::ptr::eq(s, succession)));
+            let mut rows =
+                rows.filter(|row| self.links.succession(row).is_some_and(|s| std::ptr::eq(s, succession)));
             let Some(row) = rows.next() else { continue };
             let port = lasting_port(row, succession);
             if succession.new.is_none_or(|device| device.port != port) {

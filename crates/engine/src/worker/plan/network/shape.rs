@@ -84,9 +84,7 @@ impl Planner<'_, '_> {
             }
         };
         let right = there.is_some_and(|peer| {
-            peer.keepalive == keepalive
-                && peer.allowed_ips.iter().eq(&link.allowed_ips)
-                && endpoint.is_none()
+            peer.keepalive == keepalive && peer.allowed_ips.iter().eq(&link.allowed_ips) && endpoint.is_none()
         });
         (!right).then(|| PeerConfig {
             device: device.clone(),
