@@ -38,14 +38,16 @@ pub(crate) fn start(program: &str, flags: &[String]) -> Result<ExitCode> {
     Err(failed).with_context(|| format!("starting {}", folder.join(program).display()))
 }
 
+/// With the features of the tests, so that nothing is built twice.
 fn build(program: &str) -> Result<()> {
     eprintln!("Building spanwire and the {program} (the first time takes some minutes) …");
     let begun = Instant::now();
-    let status = place::cargo(&["build", "--package", "spanwire", "--package", "e2e", "--bins"])
-        .stdin(Stdio::null())
-        .stdout(std::io::stderr())
-        .status()
-        .context("starting cargo build")?;
+    let status =
+        place::cargo(&["build", "--workspace", "--all-features", "--bin", "spanwire", "--bin", program])
+            .stdin(Stdio::null())
+            .stdout(std::io::stderr())
+            .status()
+            .context("starting cargo build")?;
     if !status.success() {
         bail!("the build failed");
     }
