@@ -40,9 +40,10 @@ pub enum Scenario {
 }
 
 impl Scenario {
-    /// Whether it is there for its figures, which take some minutes.
-    pub fn is_long(self) -> bool {
-        matches!(self, Scenario::Rest | Scenario::Latency | Scenario::Writes)
+    /// Whether it runs only where it is named: for its figures, which take some minutes, or because it needs a kernel with
+    /// WireGuard.
+    pub fn is_named_only(self) -> bool {
+        matches!(self, Scenario::Rest | Scenario::Latency | Scenario::Writes | Scenario::ModeChange)
     }
 
     /// Whether it is about API servers.

@@ -30,7 +30,7 @@ pub(crate) fn start(program: &str, flags: &[String]) -> Result<ExitCode> {
     if !asks_for_help {
         tools::ensure(&[tools::NFT])?;
     }
-    build(program)?;
+    build(&["spanwire", program])?;
     let folder = place::binaries()?;
     let mut command = Command::new(folder.join(program));
     command.args(flags).env("SPANWIRE_BINARY", folder.join("spanwire"));
@@ -38,16 +38,17 @@ pub(crate) fn start(program: &str, flags: &[String]) -> Result<ExitCode> {
     Err(failed).with_context(|| format!("starting {}", folder.join(program).display()))
 }
 
-/// With the features of the tests, so that nothing is built twice.
-fn build(program: &str) -> Result<()> {
-    eprintln!("Building spanwire and the {program} (the first time takes some minutes) …");
+/// Builds programs with the features of the tests, so that nothing is built twice.
+pub(crate) fn build(programs: &[&str]) -> Result<()> {
+    eprintln!("Building {} (the first time takes some minutes) …", programs.join(" and "));
     let begun = Instant::now();
-    let status =
-        place::cargo(&["build", "--workspace", "--all-features", "--bin", "spanwire", "--bin", program])
-            .stdin(Stdio::null())
-            .stdout(std::io::stderr())
-            .status()
-            .context("starting cargo build")?;
+    let bins = programs.iter().flat_map(|program| ["--bin", program]);
+    let status = place::cargo(&["build", "--workspace", "--all-features"])
+        .args(bins)
+        .stdin(Stdio::null())
+        .stdout(std::io::stderr())
+        .status()
+        .context("starting cargo build")?;
     if !status.success() {
         bail!("the build failed");
     }

@@ -13,38 +13,21 @@ pub(crate) use boot::Ended;
 
 use crate::tools::{self, Tool};
 
-const QEMU: Tool = Tool {
-    program: "qemu-system-x86_64",
-    package: "qemu-system-x86",
-    purpose: "a guest whose kernel has WireGuard",
-};
-const BUSYBOX: Tool =
-    Tool { program: "busybox", package: "busybox-static", purpose: "the first process of that guest" };
-const CPIO: Tool = Tool { program: "cpio", package: "cpio", purpose: "the file system of that guest" };
+const TOOLS: &[Tool] = &[
+    Tool::new("qemu-system-x86_64", "qemu-system-x86", "a guest whose kernel has WireGuard"),
+    Tool::new("busybox", "busybox-static", "the first process of that guest"),
+    Tool::new("cpio", "cpio", "the file system of that guest"),
+];
 
 /// Why there can be no guest here. `None`: there can, or what is missing can be installed.
 pub(crate) fn why_not() -> Option<String> {
-    let missing: Vec<&str> =
-        [QEMU, BUSYBOX, CPIO].iter().map(|tool| tool.program).filter(|name| !tools::is_there(name)).collect();
-    let can_install = tools::is_root() && tools::is_there("apt-get");
-    if missing.is_empty() || can_install {
-        return None;
-    }
-    Some(format!(
-        "{} missing for a guest whose kernel has WireGuard: on Debian or Ubuntu, sudo apt-get install {} {} {}",
-        missing.join(", "),
-        QEMU.package,
-        BUSYBOX.package,
-        CPIO.package
-    ))
+    tools::why_not(TOOLS)
 }
 
 /// What runs in a guest, and for how long at most.
 pub(crate) struct Run {
     /// Programs, by name or path; they stand at the same places inside, with what they are linked with.
     pub(crate) programs: Vec<PathBuf>,
-    /// Other files and folders to take along, at the same places.
-    pub(crate) files: Vec<PathBuf>,
     /// A shell script; its exit code is the guest's.
     pub(crate) script: String,
     /// After this time the guest is ended.
@@ -56,7 +39,7 @@ pub(crate) struct Run {
 /// # Errors
 /// Something that is needed is missing, or the guest did not come to its end; the console is shown then.
 pub(crate) fn run(run: &Run, show: &mut dyn FnMut(&str)) -> Result<Ended> {
-    tools::ensure(&[QEMU, BUSYBOX, CPIO])?;
+    tools::ensure(TOOLS)?;
     let kernel = kernel::provide()?;
     let image = image::build(run, &kernel)?;
     boot::boot(&kernel.image, image.path(), run.limit, show)

@@ -11,6 +11,7 @@ use std::{
 use anyhow::{Context as _, Result, bail};
 
 use crate::{
+    demo,
     guest::{self, Ended, Run},
     place,
     tools::{self, Namespaces},
@@ -68,7 +69,7 @@ pub(crate) fn run(args: &TestKernelArgs) -> Result<ExitCode> {
         status.context("starting sh")?.code().unwrap_or(1)
     } else {
         eprintln!("Booting a guest whose kernel has WireGuard …");
-        let run = Run { programs: programs.all(), files: Vec::new(), script, limit: LIMIT };
+        let run = Run { programs: programs.all(), script, limit: LIMIT };
         let Ended { code } = guest::run(&run, &mut |line| println!("{line}"))?;
         code
     };
@@ -94,16 +95,10 @@ impl Programs {
         let tests: BTreeSet<&'static str> = parts.iter().filter_map(|part| part.test()).collect();
         let mut programs =
             tests.into_iter().map(|name| Ok((name, test(name)?))).collect::<Result<BTreeMap<_, _>>>()?;
-        let bins: &[&str] =
-            if parts.iter().all(|part| *part == Part::Dataplane) { &[] } else { &["spanwire", "demo"] };
-        let folder = place::binaries()?;
-        for name in bins {
-            let arguments = ["build", "--workspace", "--all-features", "--bin", name];
-            let status = place::cargo(&arguments).stdin(Stdio::null()).stdout(std::io::stderr()).status();
-            if !status.context("starting cargo build")?.success() {
-                bail!("{name} could not be built");
-            }
-            programs.insert(name, folder.join(name));
+        if parts.iter().any(|part| *part != Part::Dataplane) {
+            let (bins, folder) = (["spanwire", "demo"], place::binaries()?);
+            demo::build(&bins)?;
+            programs.extend(bins.map(|name| (name, folder.join(name))));
         }
         Ok(Self(programs))
     }

@@ -12,45 +12,62 @@ use anyhow::{Context as _, Result, bail};
 /// A program and the Debian package that brings it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Tool {
-    pub(crate) program: &'static str,
-    pub(crate) package: &'static str,
-    pub(crate) purpose: &'static str,
+    program: &'static str,
+    package: &'static str,
+    purpose: &'static str,
+}
+
+impl Tool {
+    /// `purpose` completes "it is needed for …".
+    pub(crate) const fn new(program: &'static str, package: &'static str, purpose: &'static str) -> Self {
+        Self { program, package, purpose }
+    }
 }
 
 /// The packet filter, which the product drives.
-pub(crate) const NFT: Tool =
-    Tool { program: "nft", package: "nftables", purpose: "the packet filter of the hosts" };
+pub(crate) const NFT: Tool = Tool::new("nft", "nftables", "the packet filter of the hosts");
 /// The tool of WireGuard, which the tests hold against our configuration sockets.
-pub(crate) const WG: Tool =
-    Tool { program: "wg", package: "wireguard-tools", purpose: "tests of the configuration sockets" };
+pub(crate) const WG: Tool = Tool::new("wg", "wireguard-tools", "tests of the configuration sockets");
 /// The tool of routes, for looking inside by hand and in tests.
-pub(crate) const IP: Tool =
-    Tool { program: "ip", package: "iproute2", purpose: "looking at routes in tests" };
+pub(crate) const IP: Tool = Tool::new("ip", "iproute2", "looking at routes in tests");
 
 /// Makes sure that all are there; installs what is missing where that is possible.
 ///
 /// # Errors
 /// Something is missing and can't be installed from here: the message holds the command.
 pub(crate) fn ensure(tools: &[Tool]) -> Result<()> {
-    let missing: Vec<&Tool> = tools.iter().filter(|tool| !is_there(tool.program)).collect();
-    if missing.is_empty() {
-        return Ok(());
-    }
-    let packages: Vec<&str> = missing.iter().map(|tool| tool.package).collect();
-    let packages = packages.join(" ");
-    for tool in &missing {
+    for tool in tools.iter().filter(|tool| !is_there(tool.program)) {
         eprintln!("{} is missing; it is needed for {}.", tool.program, tool.purpose);
     }
-    if !is_root() || !is_there("apt-get") {
-        bail!(
-            "install what is missing and try again, on Debian or Ubuntu with: sudo apt-get install {packages}"
-        );
+    if let Some(why) = why_not(tools) {
+        bail!(why);
+    }
+    let packages = missing_packages(tools);
+    if packages.is_empty() {
+        return Ok(());
     }
     eprintln!("Installing {packages} with apt-get, as this is root on a Debian machine.");
     apt_get(&["update", "-qq"])?;
     let mut arguments = vec!["install", "-y", "-qq", "--no-install-recommends"];
     arguments.extend(packages.split(' '));
     apt_get(&arguments)
+}
+
+/// Why they can't be had here, with the command. `None`: they are there, or can be installed from here.
+pub(crate) fn why_not(tools: &[Tool]) -> Option<String> {
+    let packages = missing_packages(tools);
+    let can_install = is_root() && is_there("apt-get");
+    (!packages.is_empty() && !can_install).then(|| {
+        format!(
+            "install what is missing and try again, on Debian or Ubuntu with: sudo apt-get install {packages}"
+        )
+    })
+}
+
+/// The packages of what is missing, with spaces between.
+fn missing_packages(tools: &[Tool]) -> String {
+    let missing = tools.iter().filter(|tool| !is_there(tool.program));
+    missing.map(|tool| tool.package).collect::<Vec<_>>().join(" ")
 }
 
 fn apt_get(arguments: &[&str]) -> Result<()> {

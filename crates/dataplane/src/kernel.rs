@@ -6,14 +6,16 @@ mod read;
 
 use std::{
     io,
-    sync::atomic::{AtomicU64, Ordering},
+    sync::{
+        PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
 };
 
 use futures::StreamExt;
 use genetlink::GenetlinkHandle;
-use netlink_packet_core::{
-    NLM_F_ACK, NLM_F_DUMP, NLM_F_DUMP_INTR, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload,
-};
+use netlink_packet_core::{NLM_F_ACK, NLM_F_DUMP, NLM_F_REQUEST, NetlinkMessage};
 use netlink_packet_generic::GenlMessage;
 use netlink_packet_wireguard::WireguardMessage;
 use spanwire_engine::{Class, DeviceName};
@@ -21,9 +23,12 @@ use tokio::sync::Mutex;
 
 use crate::{
     configuration::{DeviceInfo, SetDevice},
-    netlink::{DUMP_ATTEMPTS, TIME_LIMIT, carrier::Carrier},
+    netlink::{DUMP_ATTEMPTS, TIME_LIMIT, answers, carrier::Carrier},
     wireguard::wall,
 };
+
+/// How long a kernel that has no WireGuard is not asked again.
+const ABSENT: Duration = Duration::from_secs(30);
 
 /// Why a kernel device could not be read or changed. Nothing that was sent is shown: it may hold a key.
 #[derive(Debug, thiserror::Error)]
@@ -89,6 +94,8 @@ pub(crate) struct Client {
     reading: Mutex<()>,
     messages: AtomicU64,
     bytes: AtomicU64,
+    /// When the kernel said last that it has no WireGuard.
+    absent: std::sync::Mutex<Option<Instant>>,
 }
 
 impl Client {
@@ -96,16 +103,33 @@ impl Client {
     pub(crate) fn open() -> Result<Self, Error> {
         let connect = || genetlink::new_connection().map(|(connection, handle, _)| (connection, handle));
         let carrier = Carrier::start(connect).map_err(Error::Open)?;
-        Ok(Self { carrier, reading: Mutex::new(()), messages: 0.into(), bytes: 0.into() })
+        Ok(Self {
+            carrier,
+            reading: Mutex::new(()),
+            messages: 0.into(),
+            bytes: 0.into(),
+            absent: Default::default(),
+        })
     }
 
-    /// Whether the kernel has WireGuard. Asking loads the module where it may be loaded.
+    /// Whether the kernel has WireGuard. Asking loads the module where it may be loaded, for which the kernel starts a
+    /// program: after a no it is not asked again for a while.
     pub(crate) async fn present(&self) -> io::Result<()> {
+        if self.absent().is_some_and(|since| since.elapsed() < ABSENT) {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
         let asked = async { self.carrier.handle().resolve_family::<WireguardMessage>().await };
-        match tokio::time::timeout(TIME_LIMIT, asked).await {
+        let answer = match tokio::time::timeout(TIME_LIMIT, asked).await {
             Ok(found) => found.map(drop).map_err(io_error),
             Err(_) => Err(io::ErrorKind::TimedOut.into()),
-        }
+        };
+        let is_absent = answer.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::Unsupported);
+        *self.absent() = is_absent.then(Instant::now);
+        answer
+    }
+
+    fn absent(&self) -> std::sync::MutexGuard<'_, Option<Instant>> {
+        self.absent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Everything that a device shows. What it costs grows with the number of its peers: the kernel has no shorter answer.
@@ -146,19 +170,9 @@ impl Client {
         message.header.flags = flags;
         let mut handle = self.carrier.handle();
         let exchange = async {
-            let mut answers = handle.request(message).await.map_err(io_error)?;
-            let (mut found, mut interrupted) = (Vec::new(), false);
-            while let Some(answer) = answers.next().await {
-                let answer = answer.map_err(io::Error::other)?;
-                interrupted |= answer.header.flags & NLM_F_DUMP_INTR != 0;
-                match answer.payload {
-                    NetlinkPayload::InnerMessage(inner) => found.push(inner.payload),
-                    NetlinkPayload::Error(error) if error.code.is_some() => return Err(error.to_io()),
-                    NetlinkPayload::Overrun(_) => interrupted = true,
-                    _ => {}
-                }
-            }
-            Ok((!interrupted).then_some(found))
+            let answers = handle.request(message).await.map_err(io_error)?;
+            let found = answers::gather(answers.map(|answer| answer.map_err(io::Error::other))).await?;
+            Ok(found.map(|found| found.into_iter().map(|message| message.payload).collect()))
         };
         tokio::time::timeout(TIME_LIMIT, exchange)
             .await

@@ -2,6 +2,7 @@
 //! to return a dump that the kernel marked as interrupted.
 
 pub(crate) mod address;
+pub(crate) mod answers;
 pub(crate) mod carrier;
 pub(crate) mod link;
 pub(crate) mod monitor;
@@ -11,9 +12,7 @@ pub(crate) mod rule;
 use std::{io, time::Duration};
 
 use futures::StreamExt;
-use netlink_packet_core::{
-    NLM_F_ACK, NLM_F_DUMP, NLM_F_DUMP_INTR, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload,
-};
+use netlink_packet_core::{NLM_F_ACK, NLM_F_DUMP, NLM_F_REQUEST, NetlinkMessage};
 use netlink_packet_route::RouteNetlinkMessage;
 use rtnetlink::Handle;
 use spanwire_engine::Class;
@@ -128,18 +127,8 @@ impl Netlink {
         let fault = |source| Error::Dump { what, source };
         let mut message = NetlinkMessage::from(request);
         message.header.flags = NLM_F_REQUEST | NLM_F_DUMP;
-        let mut answers = self.carrier.handle().request(message).map_err(|e| fault(io::Error::other(e)))?;
-        let (mut found, mut interrupted) = (Vec::new(), false);
-        while let Some(answer) = answers.next().await {
-            interrupted |= answer.header.flags & NLM_F_DUMP_INTR != 0;
-            match answer.payload {
-                NetlinkPayload::InnerMessage(inner) => found.push(inner),
-                NetlinkPayload::Error(error) if error.code.is_some() => return Err(fault(error.to_io())),
-                NetlinkPayload::Overrun(_) => interrupted = true,
-                _ => {}
-            }
-        }
-        if interrupted { Err(Error::Interrupted { what }) } else { Ok(found) }
+        let answers = self.carrier.handle().request(message).map_err(|e| fault(io::Error::other(e)))?;
+        answers::gather(answers.map(Ok)).await.map_err(fault)?.ok_or(Error::Interrupted { what })
     }
 
     /// Sends a change and waits for the kernel's word. `what` completes "could not …".
@@ -153,20 +142,9 @@ impl Netlink {
         let mut message = NetlinkMessage::from(request);
         message.header.flags = NLM_F_REQUEST | NLM_F_ACK | flags;
         let sent = self.carrier.handle().request(message);
-        let mut answers =
-            sent.map_err(|e| Error::Write { what: what.clone(), source: io::Error::other(e) })?;
-        let wait = async {
-            while let Some(answer) = answers.next().await {
-                if let NetlinkPayload::Error(error) = answer.payload
-                    && error.code.is_some()
-                {
-                    return Err(error.to_io());
-                }
-            }
-            Ok(())
-        };
-        match tokio::time::timeout(TIME_LIMIT, wait).await {
-            Ok(Ok(())) => Ok(()),
+        let answers = sent.map_err(|e| Error::Write { what: what.clone(), source: io::Error::other(e) })?;
+        match tokio::time::timeout(TIME_LIMIT, answers::gather(answers.map(Ok))).await {
+            Ok(Ok(_)) => Ok(()),
             Ok(Err(source)) => Err(Error::Write { what, source }),
             Err(_) => Err(Error::TimedOut { what }),
         }

@@ -1,5 +1,6 @@
 //! The process that outlives the worker: it holds the userspace devices, makes and removes them when told to, answers each
-//! one's configuration socket, and answers the peers' probes on devices of either backend. It refuses policy: it reads no store and decides nothing.
+//! one's configuration socket, and answers the peers' probes on devices of either backend. It refuses policy: it reads no
+//! store and decides nothing.
 
 mod configuration;
 mod device;
@@ -108,7 +109,8 @@ impl Error {
 /// of the calling thread.
 ///
 /// # Errors
-/// Neither a TUN device node nor a WireGuard in the kernel, another process at the control socket, or a socket that cannot be made.
+/// Neither a TUN device node nor a WireGuard in the kernel, another process at the control socket, or a socket that
+/// cannot be made.
 pub async fn serve(config: ProcessConfig, shutdown: impl Future<Output = ()>) -> Result<(), Error> {
     let node = std::fs::OpenOptions::new().read(true).write(true).open(TUN);
     if let Err(error) = node {

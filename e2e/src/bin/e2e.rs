@@ -89,7 +89,7 @@ impl Cli {
         let scenarios: Vec<Scenario> = match (self.all, self.scenarios.is_empty()) {
             (true, _) => {
                 let fits = |one: &Scenario| self.provider == Provider::Local || !one.needs_servers();
-                all.filter(|one| fits(one) && !one.is_long()).collect()
+                all.filter(|one| fits(one) && !one.is_named_only()).collect()
             }
             (false, true) => vec![Scenario::HubChange, Scenario::FullMesh],
             (false, false) => self.scenarios.clone(),

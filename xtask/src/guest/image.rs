@@ -63,9 +63,6 @@ pub(super) fn build(run: &Run, kernel: &Kernel) -> Result<Image> {
     for library in programs.iter().map(|program| libraries(program)).collect::<Result<Vec<_>>>()?.concat() {
         place(&root, &library)?;
     }
-    for file in &run.files {
-        place_all(&root, file)?;
-    }
     let archive = folder.path().join("image");
     pack(&root, &archive)?;
     Ok(Image { _folder: folder, archive })
@@ -111,11 +108,6 @@ fn place(root: &Path, file: &Path) -> Result<()> {
     strip.args(["--strip-debug", "-o"]).args([&to, file]);
     let stripped = strip.stderr(Stdio::null()).status().is_ok_and(|status| status.success());
     if stripped { Ok(()) } else { copy(file, &to) }
-}
-
-fn place_all(root: &Path, path: &Path) -> Result<()> {
-    let to = inside(root, path)?;
-    if path.is_dir() { copy_tree(path, &to) } else { copy(path, &to) }
 }
 
 fn inside(root: &Path, path: &Path) -> Result<PathBuf> {

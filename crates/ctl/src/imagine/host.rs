@@ -44,14 +44,17 @@ pub(super) fn apply(host: &mut Host, step: &HostStep, own_key: PublicKey) {
             host.tables.entry(*table).or_default().routes.remove(&(*kind, *prefix));
         }
         HostStep::RemovePeer { device, public_key } => {
-            if let Some(device) = named(host, device) {
+            if let Some(device) = host.device_named(device) {
                 device.peers.remove(public_key);
             }
         }
         HostStep::RemoveRule { table, device } => {
             host.tables.entry(*table).or_default().rules.remove(device);
         }
-        HostStep::RemoveDevice(name) => remove_device(host, name),
+        HostStep::RemoveDevice(name) => {
+            host.remove_device(name);
+            host.used_ports = host.devices.values().map(|device| device.port).collect();
+        }
         HostStep::RemoveTable(table) => drop(host.tables.remove(table)),
     }
 }
@@ -67,12 +70,7 @@ fn table(host: &mut Host, config: &TableConfig) {
 fn device(host: &mut Host, config: &DeviceConfig, own_key: PublicKey) {
     let DeviceConfig { id, name, port, address, mtu } = config;
     let index = u32::try_from(host.devices.len()).unwrap_or(u32::MAX);
-    let is_it = |device: &ObservedDevice| device.name.as_ref().is_none_or(|have| have == name);
-    let peers = host.devices.get(id).filter(|device| is_it(device)).map(|device| device.peers.clone());
-    let peers = peers.unwrap_or_default();
-    if host.devices.get(id).is_some_and(is_it) {
-        host.devices.remove(id);
-    }
+    let peers = host.device_named(name).map(|device| std::mem::take(&mut device.peers)).unwrap_or_default();
     let device = ObservedDevice {
         name: Some(name.clone()),
         index,
@@ -83,43 +81,27 @@ fn device(host: &mut Host, config: &DeviceConfig, own_key: PublicKey) {
         ready: true,
         peers,
     };
-    host.add_device(id.clone(), device);
+    match host.device_named(name) {
+        Some(there) => *there = device,
+        None => host.add_device(id.clone(), device),
+    }
     host.used_ports.insert(*port);
 }
 
 fn take_over(host: &mut Host, from: &DeviceName, to: &DeviceName, port: u16) {
-    if let Some(old) = named(host, from) {
+    if let Some(old) = host.device_named(from) {
         old.port = 0;
     }
-    if let Some(new) = named(host, to) {
+    if let Some(new) = host.device_named(to) {
         new.port = port;
     }
 }
 
 fn peer(host: &mut Host, config: &PeerConfig) {
     let PeerConfig { device, public_key, allowed_ips, endpoint, keepalive } = config;
-    let Some(device) = named(host, device) else { return };
+    let Some(device) = host.device_named(device) else { return };
     let peer = device.peers.entry(*public_key).or_default();
     peer.allowed_ips = allowed_ips.iter().copied().collect();
     peer.endpoint = endpoint.or(peer.endpoint);
     peer.keepalive = *keepalive;
-}
-
-fn remove_device(host: &mut Host, name: &DeviceName) {
-    let (devices, beside) = (std::mem::take(&mut host.devices), std::mem::take(&mut host.beside));
-    let stays = |(_, device): &(_, ObservedDevice)| device.name.as_ref() != Some(name);
-    for (id, device) in devices.into_iter().chain(beside).filter(stays) {
-        host.add_device(id, device);
-    }
-    for table in host.tables.values_mut() {
-        table.routes.retain(|_, route| route.device != *name);
-    }
-    host.used_ports = host.devices.values().map(|device| device.port).collect();
-}
-
-fn named<'a>(host: &'a mut Host, name: &DeviceName) -> Option<&'a mut ObservedDevice> {
-    host.devices
-        .values_mut()
-        .chain(host.beside.values_mut())
-        .find(|device| device.name.as_ref() == Some(name))
 }

@@ -13,7 +13,7 @@ use netlink_packet_wireguard::{
 };
 use spanwire_engine::{DeviceName, PublicKey};
 
-use crate::configuration::{SetDevice, SetPeer};
+use crate::configuration::{AllowedIp, SetDevice, SetPeer};
 
 /// Bytes of peers in one message, well below what an attribute can hold and a socket takes at once.
 const BATCH: usize = 24 * 1024;
@@ -80,7 +80,7 @@ impl Batches {
         let adding: Vec<_> = set.allowed_ips.iter().filter(|allowed| !allowed.remove).collect();
         let mut rest = adding.as_slice();
         loop {
-            let prefixes = self.prefixes(&head, &mut rest, |allowed| allowed_ip(&allowed.prefix));
+            let prefixes = self.prefixes(&head, &mut rest);
             let again = !rest.is_empty();
             self.push(head, prefixes);
             if !again {
@@ -91,7 +91,7 @@ impl Batches {
         let removing: Vec<_> = set.allowed_ips.iter().filter(|allowed| allowed.remove).collect();
         let mut rest = removing.as_slice();
         while !rest.is_empty() {
-            let prefixes = self.prefixes(&carrier_ends(), &mut rest, |allowed| allowed_ip(&allowed.prefix));
+            let prefixes = self.prefixes(&carrier_ends(), &mut rest);
             self.push(named(&CARRIER, WireguardPeerFlags::empty()), prefixes);
             // In the same message, whatever else is full: nobody sees the carrier.
             self.add(WireguardPeer(carrier_ends()));
@@ -99,20 +99,19 @@ impl Batches {
     }
 
     /// As many of `rest` as fit beside `head`; closes the open batch where not even one fits.
-    fn prefixes<T>(
+    fn prefixes(
         &mut self,
-        head: &Vec<WireguardPeerAttribute>,
-        rest: &mut &[T],
-        turn: impl Fn(&T) -> WireguardAllowedIp,
+        head: &[WireguardPeerAttribute],
+        rest: &mut &[&AllowedIp],
     ) -> Vec<WireguardAllowedIp> {
         // Once more for the end of a carrier, which has to fit too.
-        let fixed = 2 * (head.as_slice().buffer_len() + 2 * NEST);
+        let fixed = 2 * (head.buffer_len() + 2 * NEST);
         if self.used + fixed + 64 > BATCH {
             self.close();
         }
         let (mut taken, mut used) = (Vec::new(), self.used + fixed);
         while let Some((first, others)) = rest.split_first() {
-            let prefix = turn(first);
+            let prefix = allowed_ip(&first.prefix);
             used += NEST + prefix.as_slice().buffer_len();
             if used > BATCH {
                 break;

@@ -120,7 +120,7 @@ impl LocalDevices {
 
     async fn move_switches_away(&self) -> Result<(), Error> {
         let links = self.netlink.links().await.map_err(Error::Netlink)?;
-        let ours = links.iter().filter(|link| is_ours(link)).map(|link| link.name.clone()).collect();
+        let ours = links.iter().filter(|link| link.is_ours()).map(|link| link.name.clone()).collect();
         for change in for_all::move_away(&self.options.run_dir, &ours)? {
             tracing::warn!(change, "a switch moved from all interfaces to each that is not ours");
             self.wrote();
@@ -199,7 +199,7 @@ impl LocalDevices {
         }
         self.endpoints().retain(|(device, _), _| device != name);
         let Some(link) = self.find_link(name).await? else { return Ok(()) };
-        if !is_ours(&link) || !is_device(&link, name) {
+        if !link.is_ours() || !is_device(&link, name) {
             return Err(Error::ForeignDevice { device: name.clone() });
         }
         match name.backend() {
@@ -222,17 +222,12 @@ impl LocalDevices {
     pub(super) async fn own_link(&self, name: &DeviceName) -> Result<Link, Error> {
         match self.find_link(name).await? {
             None => Err(Error::NoDevice { device: name.clone() }),
-            Some(link) if !is_ours(&link) || !is_device(&link, name) => {
+            Some(link) if !link.is_ours() || !is_device(&link, name) => {
                 Err(Error::ForeignDevice { device: name.clone() })
             }
             Some(link) => Ok(link),
         }
     }
-}
-
-/// Whether an interface carries our mark.
-pub(super) fn is_ours(link: &Link) -> bool {
-    link.alias.as_deref().is_some_and(|alias| DeviceId::from_alias(alias).is_some())
 }
 
 /// Whether an interface is of the kind that its name stands for.

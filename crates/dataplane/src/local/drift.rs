@@ -17,7 +17,7 @@ use crate::{
     wireguard::Wireguard,
 };
 
-use super::{Error, device};
+use super::Error;
 
 /// How often devices are read at most.
 const SHORTEST: Duration = Duration::from_secs(1);
@@ -66,7 +66,7 @@ impl Drift {
     async fn read(&self) -> Option<u64> {
         let links = self.netlink.links().await.ok()?;
         let mut digest = DefaultHasher::new();
-        for link in links.iter().filter(|link| device::is_ours(link)) {
+        for link in links.iter().filter(|link| link.is_ours()) {
             let name: DeviceName = link.name.parse().ok()?;
             let info = self.wireguard.get(&name).await.ok()?;
             name.hash(&mut digest);

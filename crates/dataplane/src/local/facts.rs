@@ -15,8 +15,6 @@ use crate::netlink::{
     route::{Route, Target},
 };
 
-use super::device::is_ours;
-
 /// The table of a host's common routes.
 const MAIN: u32 = 254;
 /// A larger MTU of the underlay is not made use of: what a userspace device reads at once is sized for this.
@@ -39,7 +37,7 @@ fn local_port(line: &str) -> Option<u16> {
 
 /// Networks of interfaces that are not ours, and routes that are not ours, without default and link-local ones.
 pub(super) fn prefixes(links: &[Link], addresses: &[Address], routes: &[Route], protocol: u8) -> Vec<IpNet> {
-    let ours: BTreeSet<u32> = links.iter().filter(|link| is_ours(link)).map(|link| link.index).collect();
+    let ours: BTreeSet<u32> = links.iter().filter(|link| link.is_ours()).map(|link| link.index).collect();
     let of_addresses = addresses
         .iter()
         .filter(|address| !ours.contains(&address.index))
@@ -59,7 +57,8 @@ pub(super) fn prefixes(links: &[Link], addresses: &[Address], routes: &[Route], 
 
 /// Addresses of interfaces that are not ours.
 pub(super) fn addresses(links: &[Link], addresses: &[Address]) -> BTreeSet<IpAddr> {
-    let foreign = |address: &&Address| links.iter().any(|link| link.index == address.index && !is_ours(link));
+    let foreign =
+        |address: &&Address| links.iter().any(|link| link.index == address.index && !link.is_ours());
     addresses.iter().filter(foreign).map(|address| address.address).collect()
 }
 
@@ -73,7 +72,7 @@ fn is_link_local(prefix: &IpNet) -> bool {
 /// The smallest MTU of the interfaces with a default route; without one, of those with a global address.
 pub(super) fn underlay_mtu(links: &[Link], addresses: &[Address], routes: &[Route], protocol: u8) -> u32 {
     let outward: BTreeSet<u32> = defaults(routes, protocol).map(|(_, index)| index).collect();
-    let usable = |link: &&Link| link.up && !link.loopback && !is_ours(link);
+    let usable = |link: &&Link| link.up && !link.loopback && !link.is_ours();
     let by_default = links.iter().filter(usable).filter(|link| outward.contains(&link.index));
     let addressed = |link: &&Link| addresses.iter().any(|have| have.index == link.index && have.global);
     let by_address = links.iter().filter(usable).filter(addressed);
@@ -103,7 +102,7 @@ pub(super) async fn default_endpoint(
 fn endpoint(links: &[Link], addresses: &[Address], routes: &[Route], protocol: u8) -> Option<IpAddr> {
     let usable: BTreeMap<u32, &Link> = links
         .iter()
-        .filter(|link| link.up && !link.loopback && !is_ours(link))
+        .filter(|link| link.up && !link.loopback && !link.is_ours())
         .map(|link| (link.index, link))
         .collect();
     let global = |index: u32, v4: bool| {

@@ -7,7 +7,7 @@ use spanwire_engine::{DeviceName, PublicKey};
 
 use crate::{key::SecretKey, netlink::Netlink, wireguard::Wireguard};
 
-use super::{Error, device::is_ours};
+use super::Error;
 
 /// The private key of `public`, if one of our devices has it. A device that does not answer is passed over.
 ///
@@ -16,7 +16,7 @@ use super::{Error, device::is_ours};
 pub async fn secret_of(public: &PublicKey, uapi_dir: PathBuf) -> Result<Option<SecretKey>, Error> {
     let links = Netlink::open().map_err(Error::Netlink)?.links().await.map_err(Error::Netlink)?;
     let wireguard = Wireguard::open(uapi_dir).map_err(Error::Configuration)?;
-    for link in links.iter().filter(|link| is_ours(link)) {
+    for link in links.iter().filter(|link| link.is_ours()) {
         let Ok(name) = link.name.parse::<DeviceName>() else { continue };
         let Ok(info) = wireguard.get(&name).await else { continue };
         if let Some(secret) = info.private_key.filter(|secret| secret.public() == *public) {

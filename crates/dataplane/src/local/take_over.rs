@@ -23,10 +23,10 @@ impl LocalDevices {
         if new.listen_port != port {
             self.set_device(to, &SetDevice { listen_port: Some(port), ..SetDevice::default() }).await?;
         }
-        match self.configuration(to).await?.listen_port == port {
-            true => Ok(()),
-            false => Err(Error::ReadBack { device: to.clone(), what: "the port" }),
+        if self.configuration(to).await?.listen_port != port {
+            return Err(Error::ReadBack { device: to.clone(), what: "the port" });
         }
+        Ok(())
     }
 }
 

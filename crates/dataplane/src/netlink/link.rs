@@ -1,10 +1,12 @@
-//! Interfaces: list, change, delete. It refuses to know which are ours.
+//! Interfaces: list, change, delete. It refuses to hold back from those that are not ours: whoever asks does.
 
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
 use netlink_packet_route::{
     RouteNetlinkMessage,
     link::{InfoKind, LinkAttribute, LinkFlags, LinkInfo, LinkMessage},
 };
+
+use spanwire_engine::DeviceId;
 
 use super::{Error, Netlink};
 
@@ -20,6 +22,13 @@ pub(crate) struct Link {
     pub(crate) loopback: bool,
     /// Whether it is a device of the kernel's own WireGuard.
     pub(crate) kernel_wireguard: bool,
+}
+
+impl Link {
+    /// Whether it carries our mark.
+    pub(crate) fn is_ours(&self) -> bool {
+        self.alias.as_deref().is_some_and(|alias| DeviceId::from_alias(alias).is_some())
+    }
 }
 
 /// What to change of an interface; `None` leaves it.

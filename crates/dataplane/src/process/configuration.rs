@@ -1,9 +1,6 @@
 //! Answers one device's configuration socket. It refuses a request that it does not understand as a whole.
 
-use std::{
-    sync::Arc,
-    time::{Duration, SystemTime, UNIX_EPOCH},
-};
+use std::sync::Arc;
 
 use nix::libc::EINVAL;
 use tokio::{
@@ -12,7 +9,10 @@ use tokio::{
 };
 use zeroize::Zeroizing;
 
-use crate::uapi::{parse_filter, parse_set, render_get};
+use crate::{
+    uapi::{parse_filter, parse_set, render_get},
+    wireguard::wall,
+};
 
 use super::device::UserDevice;
 
@@ -70,8 +70,7 @@ async fn answer(device: &UserDevice, request: &str) -> Zeroizing<String> {
     let result = match operation.trim_end() {
         "get=1" => match parse_filter(rest) {
             Ok(peers) => {
-                let wall: Duration = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-                return render_get(&device.info(peers.as_deref()).await, wall);
+                return render_get(&device.info(peers.as_deref()).await, wall());
             }
             Err(error) => {
                 tracing::debug!(%error, "refused a configuration request");

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 
-use spanwire_engine::DeviceId;
 use tokio::task::JoinHandle;
 
 use crate::netlink::link::Link;
@@ -31,10 +30,7 @@ impl Drop for Answering {
 impl KernelDevices {
     /// Begins to answer on devices of ours that are new, and ends on those that are gone or were made anew.
     pub(super) fn follow(&mut self, links: &[Link], heard: &Heard) {
-        let ours = |link: &&Link| {
-            link.kernel_wireguard
-                && link.alias.as_deref().is_some_and(|alias| DeviceId::from_alias(alias).is_some())
-        };
+        let ours = |link: &&Link| link.kernel_wireguard && link.is_ours();
         let there: BTreeMap<&str, u32> =
             links.iter().filter(ours).map(|link| (link.name.as_str(), link.index)).collect();
         self.0.retain(|name, answering| {

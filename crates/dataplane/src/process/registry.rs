@@ -162,7 +162,8 @@ impl Registry {
         self.heard.list()
     }
 
-    /// Tells tunnels of MTU changes, whoever made them, and follows the devices of the kernel. Ends only with an error of the start.
+    /// Tells tunnels of MTU changes, whoever made them, and follows the devices of the kernel. Ends only with an error
+    /// of the start.
     pub(super) fn watch_interfaces(self: Arc<Self>) -> Result<impl Future<Output = ()>, Error> {
         let mut changes = HostChanges::open_links().map_err(Error::Netlink)?;
         Ok(async move {

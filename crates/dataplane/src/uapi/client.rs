@@ -81,11 +81,10 @@ impl Client {
     }
 
     pub(crate) async fn get(&self, device: &DeviceName) -> Result<DeviceInfo, Error> {
-        let answer = self.ask(device, "get=1\n\n").await?;
-        parse_get(&answer, wall()).map_err(|source| Error::Syntax { device: device.clone(), source })
+        self.get_peers(device, &[]).await
     }
 
-    /// The device with those of `peers` alone that it has: what it costs does not grow with the others.
+    /// The device with those of `peers` alone that it has, with all where none is named: what it costs does not grow with the others.
     pub(crate) async fn get_peers(
         &self,
         device: &DeviceName,

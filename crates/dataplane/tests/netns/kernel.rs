@@ -1,14 +1,10 @@
 //! What only the kernel's own WireGuard can show. The tests refuse to run on the userspace one, where others stand for them:
 //! `cargo xtask test-kernel` runs them.
 
-use std::{
-    fmt::Write as _,
-    net::SocketAddr,
-    time::{Duration, Instant},
-};
+use std::{fmt::Write as _, time::Instant};
 
 use spanwire_engine::{
-    Backend, DeviceName, LinkRole, PublicKey,
+    Backend, LinkRole,
     port::Written,
     worker::{HostStep, PeerConfig},
 };
@@ -19,28 +15,12 @@ use spanwire_testkit::{
 
 use crate::{
     peers::{both_ways, pair, talk},
-    rig::{Gateway, backend, connect, net},
+    rig::{Gateway, backend, connect, far_peer},
 };
 
 /// Whether this run is about the other backend.
 fn is_elsewhere() -> bool {
     backend() != Backend::Kernel
-}
-
-fn many(device: &DeviceName, count: u16) -> Vec<PeerConfig> {
-    let key = |number: u16| {
-        let mut bytes = [9; 32];
-        bytes[..2].copy_from_slice(&number.to_be_bytes());
-        PublicKey(bytes)
-    };
-    let peer = |number: u16| PeerConfig {
-        device: device.clone(),
-        public_key: key(number),
-        allowed_ips: vec![net(&format!("10.{}.{}.0/24", 100 + number / 250, number % 250))],
-        endpoint: Some(SocketAddr::new([192, 0, 2, 99].into(), 1000 + number)),
-        keepalive: Duration::ZERO,
-    };
-    (0..count).map(peer).collect()
 }
 
 #[test]
@@ -52,7 +32,7 @@ fn a_thousand_peers_are_made_in_few_messages_and_one_more_costs_one_small_one() 
     let h = Gateway::start(lab.host("h").unwrap(), "10.9.0.2");
     let down = h.make_device(LinkRole::Downlink, None, 51820);
     let sent = || h.run(|devices| Box::pin(async { devices.sent_to_kernel() }));
-    let peers = many(&down, 1001);
+    let peers: Vec<PeerConfig> = (0..1001).map(|number| far_peer(&down, number)).collect();
     let (before, begun) = (sent(), Instant::now());
     h.apply_peers(peers[..1000].to_vec());
     let (after, ours) = (sent(), begun.elapsed());

@@ -14,7 +14,7 @@ use spanwire_testkit::{
     prober::{Pair, Prober, Rate},
 };
 
-use crate::rig::{Gateway, TABLE, connect, echo, link_up, net, wait_for};
+use crate::rig::{Gateway, TABLE, connect, echo, far_key, far_peer, link_up, net, wait_for};
 
 const WIDE: &str = "10.9.0.0/16";
 
@@ -210,18 +210,7 @@ fn d11_any_number_of_peers_and_prefixes_reads_back() {
     let mut lab = Lab::new().unwrap();
     let h = Gateway::start(lab.host("h").unwrap(), "10.9.0.2");
     let down = h.make_device(LinkRole::Downlink, None, 51820);
-    let key = |number: u16| {
-        let mut bytes = [9; 32];
-        bytes[..2].copy_from_slice(&number.to_be_bytes());
-        PublicKey(bytes)
-    };
-    let peer = |made: u16| PeerConfig {
-        device: down.clone(),
-        public_key: key(made),
-        allowed_ips: vec![net(&format!("10.{}.{}.0/24", 100 + made / 250, made % 250))],
-        endpoint: Some(SocketAddr::new([192, 0, 2, 99].into(), 1000 + made)),
-        keepalive: Duration::ZERO,
-    };
+    let peer = |number| far_peer(&down, number);
     let mut made = 0u16;
     for size in [1, 20, 21, 22, 1000] {
         // The last one alone, as a pass with one new peer does.
@@ -237,14 +226,14 @@ fn d11_any_number_of_peers_and_prefixes_reads_back() {
         (0..5000u16).map(|n| net(&format!("10.20.{}.{}/30", n / 64, n % 64 * 4))).collect();
     let many = PeerConfig {
         device: down.clone(),
-        public_key: key(1),
+        public_key: far_key(1),
         allowed_ips: prefixes.clone(),
         endpoint: None,
         keepalive: Duration::ZERO,
     };
     assert_eq!(h.apply(HostStep::Peer(many.clone())), Written::Changed);
     assert_eq!(h.apply(HostStep::Peer(many)), Written::Same);
-    let large = h.peer(LinkRole::Downlink, None, key(1)).unwrap();
+    let large = h.peer(LinkRole::Downlink, None, far_key(1)).unwrap();
     assert!(large.allowed_ips.iter().eq(&prefixes));
 }
 

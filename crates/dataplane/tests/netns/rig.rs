@@ -266,6 +266,24 @@ async fn live(
     process.await.unwrap().unwrap();
 }
 
+/// One of many peers that no host stands behind, with a prefix and an endpoint of its own.
+pub(crate) fn far_peer(device: &DeviceName, number: u16) -> PeerConfig {
+    PeerConfig {
+        device: device.clone(),
+        public_key: far_key(number),
+        allowed_ips: vec![net(&format!("10.{}.{}.0/24", 100 + number / 250, number % 250))],
+        endpoint: Some(SocketAddr::new([192, 0, 2, 99].into(), 1000 + number)),
+        keepalive: Duration::ZERO,
+    }
+}
+
+/// The key of one of many peers.
+pub(crate) fn far_key(number: u16) -> PublicKey {
+    let mut bytes = [9; 32];
+    bytes[..2].copy_from_slice(&number.to_be_bytes());
+    PublicKey(bytes)
+}
+
 pub(crate) fn net(text: &str) -> IpNet {
     text.parse().unwrap()
 }

@@ -53,6 +53,24 @@ impl Host {
         self.beside.extend(other.map(|other| (id, other)));
     }
 
+    /// The device of this name.
+    pub fn device_named(&mut self, name: &DeviceName) -> Option<&mut ObservedDevice> {
+        let mut devices = self.devices.values_mut().chain(self.beside.values_mut());
+        devices.find(|device| device.name.as_ref() == Some(name))
+    }
+
+    /// Forgets a device and, as in the kernel, the routes over it; rules by its name stay.
+    pub fn remove_device(&mut self, name: &DeviceName) {
+        let (devices, beside) = (std::mem::take(&mut self.devices), std::mem::take(&mut self.beside));
+        let stays = |(_, device): &(DeviceId, ObservedDevice)| device.name.as_ref() != Some(name);
+        for (id, device) in devices.into_iter().chain(beside).filter(stays) {
+            self.add_device(id, device);
+        }
+        for table in self.tables.values_mut() {
+            table.routes.retain(|_, route| route.device != *name);
+        }
+    }
+
     /// The device of an identity: the one of this backend, or else the one of the other.
     pub(in crate::worker) fn device(&self, id: &DeviceId, backend: Backend) -> Option<&ObservedDevice> {
         let both = || self.devices.get(id).into_iter().chain(self.beside.get(id));

@@ -1,8 +1,10 @@
 //! What people are told of links as Events: connected, and lost. It refuses to tell what was so before: without a word from
 //! before nothing is told.
 
+use std::collections::BTreeSet;
+
 use spanwire_api::TunnelLinkSpec;
-use spanwire_engine::{LinkId, LinkState, NetworkName, PeerStatus, WorkerStatus};
+use spanwire_engine::{LinkId, LinkRole, LinkState, NetworkName, PeerStatus, WorkerStatus};
 
 use crate::events::Happening;
 
@@ -29,22 +31,23 @@ impl Turn {
 
 /// The links whose connection came or went between two reports.
 pub fn turns(network: &NetworkName, before: &WorkerStatus, after: &WorkerStatus) -> Vec<Turn> {
-    after.peers.iter().filter_map(|row| turn(network, before, row)).collect()
+    let connected = before.peers.iter().filter(|row| row.state == LinkState::Connected);
+    let connected: BTreeSet<(&str, Option<LinkRole>)> =
+        connected.map(|row| (row.peer.as_str(), row.role)).collect();
+    let was = |row: &PeerStatus| connected.contains(&(row.peer.as_str(), row.role));
+    after.peers.iter().filter_map(|row| turn(network, was(row), row)).collect()
 }
 
-fn turn(network: &NetworkName, before: &WorkerStatus, row: &PeerStatus) -> Option<Turn> {
-    let role = row.role?;
-    let link = LinkId { network: network.clone(), peer: row.peer.parse().ok()?, role };
-    let old = before.peers.iter().find(|old| old.peer == row.peer && old.role == row.role);
-    let was = old.is_some_and(|old| old.state == LinkState::Connected);
+fn turn(network: &NetworkName, was: bool, row: &PeerStatus) -> Option<Turn> {
+    let link = || Some(LinkId { network: network.clone(), peer: row.peer.parse().ok()?, role: row.role? });
     match (was, row.state) {
         (false, LinkState::Connected) => {
-            Some(Turn { words: format!("connected with {}", row.peer), link, connected: true })
+            Some(Turn { words: format!("connected with {}", row.peer), link: link()?, connected: true })
         }
         (true, LinkState::NotConnected) => {
             let words =
                 format!("no longer connected with {}: {} {}", row.peer, row.reason.as_str(), row.message);
-            Some(Turn { words, link, connected: false })
+            Some(Turn { words, link: link()?, connected: false })
         }
         (true, LinkState::Connected | LinkState::Pending)
         | (false, LinkState::NotConnected | LinkState::Pending) => None,
@@ -54,7 +57,7 @@ fn turn(network: &NetworkName, before: &WorkerStatus, row: &PeerStatus) -> Optio
 #[cfg(test)]
 mod tests {
     use super::*;
-    use spanwire_engine::{LinkRole, Reason, RouteState};
+    use spanwire_engine::{Reason, RouteState};
 
     fn status(states: &[(&str, LinkState)]) -> WorkerStatus {
         let row = |(peer, state): &(&str, LinkState)| PeerStatus {

@@ -116,8 +116,7 @@ fn s7_a_blocked_port_is_named_with_what_to_try() {
     }
     let fleet = Fleet::new();
     let [hub, spoke] = &fleet.members[..] else { panic!("two members") };
-    let _running = [fleet.start_controller(), hub.start(), spoke.start()];
-    wait_until("the spoke reaches the hub", || spoke.reaches(hub));
+    let _running = fleet.start_all();
     hub.host.deafen(spoke.host.address()).unwrap();
     spoke.host.deafen(hub.host.address()).unwrap();
     let status = fleet.control().join("workersliceconfigs/demo.spoke-1.status.worker.yaml");

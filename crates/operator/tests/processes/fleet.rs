@@ -94,6 +94,14 @@ impl Fleet {
         self.folder.path().join("control")
     }
 
+    /// A controller and all workers that go on, once the spoke reaches the hub.
+    pub(crate) fn start_all(&self) -> Vec<Process> {
+        let workers = self.members.iter().map(Member::start);
+        let running = workers.chain([self.start_controller()]).collect();
+        wait_until("the spoke reaches the hub", || self.members[1].reaches(&self.members[0]));
+        running
+    }
+
     /// `controller --once`.
     pub(crate) fn controller(&self) -> Run {
         let control = format!("dir:{}", self.control().display());

@@ -58,8 +58,7 @@ fn d7_a_device_deleted_by_hand_comes_back_at_once() {
     }
     let fleet = Fleet::new();
     let [hub, spoke] = &fleet.members[..] else { panic!("two members") };
-    let _running = [fleet.start_controller(), hub.start(), spoke.start()];
-    wait_until("the spoke reaches the hub", || spoke.reaches(hub));
+    let _running = fleet.start_all();
     let device = spoke.devices().remove(0);
     spoke.host.delete_device(&device).unwrap();
     let start = Instant::now();
@@ -74,8 +73,7 @@ fn d7_what_somebody_changes_by_hand_is_put_right_in_about_a_second() {
     }
     let fleet = Fleet::new();
     let [hub, spoke] = &fleet.members[..] else { panic!("two members") };
-    let _running = [fleet.start_controller(), hub.start(), spoke.start()];
-    wait_until("the spoke reaches the hub", || spoke.reaches(hub));
+    let _running = fleet.start_all();
     let device = spoke.devices().remove(0);
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<String>>();
     let output = |command: &[String]| {

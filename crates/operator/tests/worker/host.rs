@@ -2,14 +2,13 @@
 //! name what is not there.
 
 use std::{
-    collections::BTreeMap,
     future::pending,
     sync::{Arc, Mutex},
 };
 
 use spanwire::worker::{Facts, HostFacts};
 use spanwire_engine::{
-    Class, DeviceId, DeviceName, PublicKey,
+    Class, DeviceName, PublicKey,
     port::{Devices, Fault, Written},
     worker::{
         DeviceConfig, Host, HostStep, ObservedDevice, ObservedPeer, ObservedRoute, ObservedTable, PeerConfig,
@@ -97,8 +96,7 @@ impl Devices for HostTwin {
 }
 
 fn device<'a>(host: &'a mut Host, name: &DeviceName) -> &'a mut ObservedDevice {
-    let found = host.devices.values_mut().find(|device| device.name.as_ref() == Some(name));
-    found.unwrap_or_else(|| panic!("no device {name}"))
+    host.device_named(name).unwrap_or_else(|| panic!("no device {name}"))
 }
 
 fn table(host: &mut Host, number: u32) -> &mut ObservedTable {
@@ -135,7 +133,7 @@ fn take(host: &mut Host, step: &HostStep, key: PublicKey) {
         HostStep::RemoveRule { table: number, device } => {
             table(host, *number).rules.remove(device);
         }
-        HostStep::RemoveDevice(name) => remove_device(host, name),
+        HostStep::RemoveDevice(name) => host.remove_device(name),
         HostStep::RemoveTable(number) => {
             host.tables.remove(number);
         }
@@ -162,13 +160,4 @@ fn set_peer(host: &mut Host, config: &PeerConfig) {
     *allowed_ips = config.allowed_ips.iter().copied().collect();
     *endpoint = config.endpoint.or(*endpoint);
     *keepalive = config.keepalive;
-}
-
-fn remove_device(host: &mut Host, name: &DeviceName) {
-    let found: BTreeMap<DeviceId, ObservedDevice> = std::mem::take(&mut host.devices);
-    host.devices = found.into_iter().filter(|(_, device)| device.name.as_ref() != Some(name)).collect();
-    // As in the kernel: routes go with their device, rules stay.
-    for table in host.tables.values_mut() {
-        table.routes.retain(|_, route| route.device != *name);
-    }
 }

@@ -1,7 +1,5 @@
 //! A host in memory. It refuses what a kernel refuses: a peer on a missing device, a route over one, a port twice.
 
-use std::collections::BTreeMap;
-
 use spanwire_engine::{
     DeviceId, DeviceName, PublicKey,
     worker::{DeviceConfig, Host, HostStep, ObservedDevice, ObservedRoute, PeerConfig, TableConfig},
@@ -60,7 +58,10 @@ pub fn apply_to_host(host: &mut Host, step: &HostStep, own_key: PublicKey) -> Re
                 table.rules.remove(device);
             }
         }
-        HostStep::RemoveDevice(name) => remove_device(host, name),
+        HostStep::RemoveDevice(name) => {
+            host.remove_device(name);
+            note_ports(host);
+        }
         HostStep::RemoveTable(table) => {
             host.tables.remove(table);
         }
@@ -76,12 +77,12 @@ fn table(host: &mut Host, config: &TableConfig) {
 }
 
 fn device(host: &mut Host, config: &DeviceConfig, own_key: PublicKey) -> Result<(), Refused> {
-    let is_it = |device: &ObservedDevice| device.name.as_ref() == Some(&config.name);
-    let other = |device: &ObservedDevice| !is_it(device) && device.port == config.port;
+    let other =
+        |device: &ObservedDevice| device.name.as_ref() != Some(&config.name) && device.port == config.port;
     if all(host).any(|(_, device)| other(device)) {
         return Err(Refused::PortInUse(config.port));
     }
-    if !all(host).any(|(_, device)| is_it(device)) {
+    if host.device_named(&config.name).is_none() {
         let index = u32::try_from(all(host).count()).unwrap_or(u32::MAX);
         let name = Some(config.name.clone());
         host.add_device(config.id.clone(), ObservedDevice { index, name, ..ObservedDevice::default() });
@@ -123,8 +124,7 @@ fn take_over(host: &mut Host, (from, to): (&DeviceName, &DeviceName), port: u16)
 }
 
 fn device_named<'a>(host: &'a mut Host, name: &DeviceName) -> Result<&'a mut ObservedDevice, Refused> {
-    let mut devices = host.devices.values_mut().chain(host.beside.values_mut());
-    devices.find(|device| device.name.as_ref() == Some(name)).ok_or_else(|| Refused::NoDevice(name.clone()))
+    host.device_named(name).ok_or_else(|| Refused::NoDevice(name.clone()))
 }
 
 /// Adds or changes a peer; a prefix that another peer of the device has moves, as WireGuard does.
@@ -143,19 +143,4 @@ fn peer(host: &mut Host, config: &PeerConfig) -> Result<(), Refused> {
     peer.endpoint = endpoint.or(peer.endpoint);
     peer.keepalive = *keepalive;
     Ok(())
-}
-
-/// A device takes its routes with it; rules by its name stay, as in the kernel.
-fn remove_device(host: &mut Host, name: &DeviceName) {
-    let (devices, beside) = (std::mem::take(&mut host.devices), std::mem::take(&mut host.beside));
-    for (id, device) in devices.into_iter().chain(beside) {
-        if device.name.as_ref() != Some(name) {
-            host.add_device(id, device);
-        }
-    }
-    for table in host.tables.values_mut() {
-        let routes: BTreeMap<_, _> = std::mem::take(&mut table.routes);
-        table.routes = routes.into_iter().filter(|(_, route)| route.device != *name).collect();
-    }
-    note_ports(host);
 }

@@ -5,10 +5,7 @@ use std::collections::BTreeMap;
 use ipnet::IpNet;
 
 use super::*;
-use crate::{
-    configuration::{AllowedIp, PeerInfo},
-    kernel::read,
-};
+use crate::{configuration::PeerInfo, kernel::read};
 
 pub(in crate::kernel) fn allowed(text: &str) -> WireguardAllowedIp {
     allowed_ip(&text.parse().unwrap())

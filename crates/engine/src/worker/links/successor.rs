@@ -19,6 +19,8 @@ pub(in crate::worker) struct Succession<'a> {
     pub(in crate::worker) new_name: DeviceName,
     /// The device that comes, if it is there.
     pub(in crate::worker) new: Option<&'a ObservedDevice>,
+    /// Where its links are expected to listen: where they are recorded to, else where the old one does.
+    pub(in crate::worker) port: u16,
 }
 
 pub(super) fn find<'a>(
@@ -41,10 +43,10 @@ pub(super) fn find<'a>(
             |row: &&Row<'_>| row.role() == id.role && id.peer.as_ref().is_none_or(|peer| peer == row.key.0);
         let mut carried = rows.iter().filter(is_carried);
         let all_come_along = carried.clone().all(|row| row.wanted.is_some());
-        (carried.next().is_some() && all_come_along).then(|| {
-            let new = host.device(id, wanted).filter(|device| device.backend() == wanted);
-            (id, Succession { old, old_name, new_name: id.name(me, wanted), new })
-        })
+        let first = carried.next().filter(|_| all_come_along)?;
+        let new = host.device(id, wanted).filter(|device| device.backend() == wanted);
+        let port = first.recorded.map_or(old.port, |recorded| recorded.listen_port);
+        Some((id, Succession { old, old_name, new_name: id.name(me, wanted), new, port }))
     };
     leaving.filter_map(succession).collect()
 }

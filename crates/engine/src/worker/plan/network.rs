@@ -139,15 +139,10 @@ impl<'a> Planner<'a, '_> {
 
     /// Devices that are complete take the places of those that go.
     fn take_over(&mut self) {
-        for succession in self.links.successions.values() {
-            let rows = self.links.rows.iter();
-            let mut rows =
-                rows.filter(|row| self.links.succession(row).is_some_and(|s| std::ptr::eq(s, succession)));
-            let Some(row) = rows.next() else { continue };
-            let port = lasting_port(row, succession);
-            if succession.new.is_none_or(|device| device.port != port) {
-                let (from, to) = (succession.old_name.clone(), succession.new_name.clone());
-                self.constructive.push(Step::Host(HostStep::TakeOver { from, to, port }));
+        for Succession { old: _, old_name, new_name, new, port } in self.links.successions.values() {
+            if new.is_none_or(|device| device.port != *port) {
+                let (from, to) = ((*old_name).clone(), new_name.clone());
+                self.constructive.push(Step::Host(HostStep::TakeOver { from, to, port: *port }));
             }
         }
     }
@@ -197,7 +192,7 @@ impl<'a> Planner<'a, '_> {
     fn name_and_ports(&mut self, row: &Row<'a>) -> Option<Made> {
         let succession = self.links.succession(row);
         let there = succession.map_or(row.device, |succession| succession.new);
-        let lasting = succession.map(|succession| lasting_port(row, succession));
+        let lasting = succession.map(|succession| succession.port);
         let observed = there.map(|device| device.port).filter(|port| *port != 0);
         let until = observed.or_else(|| self.numbers.port(&self.links.device_id(row.key), self.host))?;
         Some(Made { name: self.links.device_name(row), port: lasting.unwrap_or(until), until })
@@ -391,9 +386,4 @@ impl<'a> Planner<'a, '_> {
             destructive: self.destructive,
         }
     }
-}
-
-/// Where the links of a device that gives way are expected to listen: where they are recorded to, else where they do.
-fn lasting_port(row: &Row<'_>, succession: &Succession<'_>) -> u16 {
-    row.recorded.map_or(succession.old.port, |recorded| recorded.listen_port)
 }
