@@ -4,7 +4,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     net::SocketAddr,
-    time::Duration,
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use ipnet::IpNet;
@@ -78,4 +78,9 @@ pub(crate) struct PeerInfo {
     pub(crate) handshake: Option<Duration>,
     pub(crate) received: u64,
     pub(crate) sent: u64,
+}
+
+/// Time since the epoch: WireGuard tells moments of the wall clock.
+pub(crate) fn wall() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }

@@ -22,9 +22,8 @@ use spanwire_engine::{Class, DeviceName};
 use tokio::sync::Mutex;
 
 use crate::{
-    configuration::{DeviceInfo, SetDevice},
+    configuration::{DeviceInfo, SetDevice, wall},
     netlink::{DUMP_ATTEMPTS, TIME_LIMIT, answers, carrier::Carrier},
-    wireguard::wall,
 };
 
 /// How long a kernel that has no WireGuard is not asked again.

@@ -1,10 +1,7 @@
 //! Reads and changes WireGuard devices of either implementation: the name of a device of ours says which one it is of. It
 //! refuses to treat them differently beyond how they are reached.
 
-use std::{
-    path::PathBuf,
-    time::{Duration, SystemTime, UNIX_EPOCH},
-};
+use std::path::PathBuf;
 
 use spanwire_engine::{Backend, Class, DeviceName, PublicKey};
 
@@ -83,9 +80,4 @@ impl Wireguard {
     pub(crate) fn sent(&self) -> kernel::Sent {
         self.kernel.sent()
     }
-}
-
-/// Time since the epoch: WireGuard tells moments of the wall clock.
-pub(crate) fn wall() -> Duration {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }

@@ -10,8 +10,8 @@ use tokio::{
 use zeroize::Zeroizing;
 
 use crate::{
+    configuration::wall,
     uapi::{parse_filter, parse_set, render_get},
-    wireguard::wall,
 };
 
 use super::device::UserDevice;

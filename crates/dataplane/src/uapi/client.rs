@@ -9,10 +9,7 @@ use tokio::{
 };
 use zeroize::Zeroizing;
 
-use crate::{
-    configuration::{DeviceInfo, SetDevice},
-    wireguard::wall,
-};
+use crate::configuration::{DeviceInfo, SetDevice, wall};
 
 use super::{SyntaxError, hex, parse_get, render_set};
 
