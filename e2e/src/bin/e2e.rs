@@ -67,6 +67,9 @@ struct Cli {
     /// With --provider kind: the archive of the product's image [default: made by `cargo xtask image`]
     #[arg(long, value_name = "FILE", env = "SPANWIRE_IMAGE", hide_env = true, default_value = "")]
     image: PathBuf,
+    /// With --provider kind: the chart
+    #[arg(long, value_name = "FOLDER", env = "SPANWIRE_CHART", hide_env = true, default_value = "charts/spanwire")]
+    chart: PathBuf,
     /// With --provider kind: the chart that is installed first and upgraded from [default: the present one]
     #[arg(long, value_name = "FOLDER")]
     previous_chart: Option<PathBuf>,
@@ -132,7 +135,7 @@ impl Cli {
     fn clusters(&self) -> Clusters {
         Clusters {
             image: self.image.clone(),
-            chart: PathBuf::from("charts/spanwire"),
+            chart: self.chart.clone(),
             previous_chart: self.previous_chart.clone(),
             node_image: self.node_image.clone(),
             reuse: self.reuse,
