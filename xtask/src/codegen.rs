@@ -15,8 +15,8 @@ pub(crate) struct CodegenArgs {
 }
 
 /// Folders that hold generated files alone.
-const CRDS: &str = "charts/spanwire/crds";
-const ROLES: &str = "charts/spanwire/rbac";
+const CRDS: &str = "charts/spanwire/files/crds";
+const ROLES: &str = "charts/spanwire/files/roles";
 const REFERENCE: &str = "docs/api.md";
 
 /// Writes or checks all generated files.
