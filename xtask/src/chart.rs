@@ -153,7 +153,8 @@ fn notes(helm: &Helm, set: &str) -> Result<Vec<String>> {
     let arguments = ["install", "spanwire", CHART, "--namespace", "spanwire", "--values", set];
     let answer = helm.run(&[&arguments[..], &["--dry-run=client"]].concat())?;
     let last = answer.output.lines().map(str::trim_end).rfind(|line| !line.is_empty()).unwrap_or_default();
-    let command = ["kubectl ", "spanwirectl ", "helm "].iter().any(|word| last.trim_start().starts_with(word));
+    let command =
+        ["kubectl ", "spanwirectl ", "helm "].iter().any(|word| last.trim_start().starts_with(word));
     Ok(if answer.succeeded && command {
         Vec::new()
     } else {

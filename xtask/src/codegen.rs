@@ -75,9 +75,8 @@ fn wanted() -> Result<BTreeMap<PathBuf, String>> {
 
 /// The chart's page with the table of its values.
 fn page() -> Result<(PathBuf, String)> {
-    let read = |path: &PathBuf| {
-        fs::read_to_string(path).with_context(|| format!("reading {}", place::short(path)))
-    };
+    let read =
+        |path: &PathBuf| fs::read_to_string(path).with_context(|| format!("reading {}", place::short(path)));
     let path = place::root().join(PAGE);
     let (values, page) = (read(&path.with_file_name("values.yaml"))?, read(&path)?);
     let parts = page.split_once(BEGIN).and_then(|(head, rest)| Some((head, rest.split_once(END)?.1)));

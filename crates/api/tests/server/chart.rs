@@ -10,8 +10,7 @@ use std::{
 };
 
 use k8s_openapi::{
-    api::apps::v1::DaemonSet,
-    apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
+    api::apps::v1::DaemonSet, apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
 };
 use kube::{
     Api, Client, ResourceExt,
@@ -49,9 +48,13 @@ fn chart() -> PathBuf {
 fn helm() -> Option<PathBuf> {
     let named = std::env::var_os("SPANWIRE_HELM").map(PathBuf::from);
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let found = named.or_else(|| std::env::split_paths(&path).map(|folder| folder.join("helm")).find(|file| file.is_file()));
+    let found = named.or_else(|| {
+        std::env::split_paths(&path).map(|folder| folder.join("helm")).find(|file| file.is_file())
+    });
     if found.is_none() {
-        eprintln!("skipped: no helm on the search path, and SPANWIRE_HELM names none (`cargo xtask test` does)");
+        eprintln!(
+            "skipped: no helm on the search path, and SPANWIRE_HELM names none (`cargo xtask test` does)"
+        );
     }
     found
 }
@@ -119,7 +122,8 @@ async fn every_recorded_object_of_the_chart_is_taken() {
         for object in serde_saphyr::from_multiple::<DynamicObject>(&text).unwrap() {
             let kind = object.types.clone().unwrap().kind;
             let answer = dry_run(&client, &object).await;
-            answer.unwrap_or_else(|words| panic!("{}: {kind} {}: {words}", path.display(), object.name_any()));
+            answer
+                .unwrap_or_else(|words| panic!("{}: {kind} {}: {words}", path.display(), object.name_any()));
             kinds.insert(kind);
         }
     }
