@@ -1,5 +1,7 @@
 //! The one writer of generated files. It refuses to leave what is no longer generated.
 
+mod values;
+
 use std::{collections::BTreeMap, fs, path::PathBuf, process::ExitCode};
 
 use anyhow::{Context as _, Result};
@@ -15,9 +17,13 @@ pub(crate) struct CodegenArgs {
 }
 
 /// Folders that hold generated files alone.
-const CRDS: &str = "charts/spanwire/crds";
-const ROLES: &str = "charts/spanwire/rbac";
+const CRDS: &str = "charts/spanwire/files/crds";
+const ROLES: &str = "charts/spanwire/files/roles";
 const REFERENCE: &str = "docs/api.md";
+/// The chart's page, of which what stands between these lines is generated.
+const PAGE: &str = "charts/spanwire/README.md";
+const BEGIN: &str = "<!-- values.yaml, by cargo xtask codegen: begin -->\n";
+const END: &str = "<!-- end -->\n";
 
 /// Writes or checks all generated files.
 pub(crate) fn run(args: &CodegenArgs) -> Result<ExitCode> {
@@ -46,7 +52,7 @@ pub(crate) fn differences(write: bool) -> Result<Vec<String>> {
             fs::create_dir_all(folder).with_context(|| format!("making {}", place::short(folder)))?;
             fs::write(path, content).with_context(|| format!("writing {}", place::short(path)))?;
         }
-        let verb = if write { "written" } else { "differs from the kinds in crates/api" };
+        let verb = if write { "written" } else { "differs from what it is generated from" };
         findings.push(format!("{}: {verb}", place::short(path)));
     }
     for folder in [CRDS, ROLES] {
@@ -64,7 +70,19 @@ fn wanted() -> Result<BTreeMap<PathBuf, String>> {
         files.into_iter().map(move |(name, text)| (folder.join(name), text))
     };
     let reference = (place::root().join(REFERENCE), spanwire_api::reference());
-    Ok(within(CRDS, crds).chain(within(ROLES, roles)).chain([reference]).collect())
+    Ok(within(CRDS, crds).chain(within(ROLES, roles)).chain([reference, page()?]).collect())
+}
+
+/// The chart's page with the table of its values.
+fn page() -> Result<(PathBuf, String)> {
+    let read =
+        |path: &PathBuf| fs::read_to_string(path).with_context(|| format!("reading {}", place::short(path)));
+    let path = place::root().join(PAGE);
+    let (values, page) = (read(&path.with_file_name("values.yaml"))?, read(&path)?);
+    let parts = page.split_once(BEGIN).and_then(|(head, rest)| Some((head, rest.split_once(END)?.1)));
+    let (head, tail) = parts.with_context(|| format!("{PAGE} has no lines {BEGIN}and {END}"))?;
+    let table = values::table(&values)?;
+    Ok((path, format!("{head}{BEGIN}\n{table}\n{END}{tail}")))
 }
 
 /// What is no longer generated.

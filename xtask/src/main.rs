@@ -1,6 +1,7 @@
 //! The chores of this repository, as `cargo xtask <chore>`. It refuses product code: what a user runs is elsewhere.
 
 mod bench;
+mod chart;
 mod codegen;
 mod control_plane;
 mod demo;
@@ -45,8 +46,10 @@ enum Chore {
     TestKernel(test_kernel::TestKernelArgs),
     /// Checks crate edges, file sizes, names, first lines, orphaned files and forbidden words
     Tidy,
-    /// Writes the generated files: CRDs and roles under charts/spanwire, and docs/api.md
+    /// Writes the generated files: CRDs, roles and the table of values under charts/spanwire, and docs/api.md
     Codegen(codegen::CodegenArgs),
+    /// Lints the chart and compares what its value sets render to with what is recorded
+    Chart(chart::ChartArgs),
     /// Starts and ends real API servers on this machine for hand work: up, down, kubeconfig, build
     #[command(disable_help_flag = true)]
     ControlPlane(control_plane::ControlPlaneArgs),
@@ -66,6 +69,7 @@ fn main() -> ExitCode {
         Chore::TestKernel(args) => test_kernel::run(&args),
         Chore::Tidy => tidy::run(),
         Chore::Codegen(args) => codegen::run(&args),
+        Chore::Chart(args) => chart::run(&args),
         Chore::ControlPlane(args) => control_plane::run(&args),
         Chore::Bench(args) => bench::run(&args),
         Chore::Model(args) => model::run(&args),

@@ -7,7 +7,7 @@ use std::process::{Command, ExitCode};
 use anyhow::Result;
 
 use crate::{
-    codegen, control_plane, guest, place,
+    chart, codegen, control_plane, guest, place,
     step::Steps,
     tidy,
     tools::{self, Namespaces},
@@ -21,7 +21,7 @@ pub(crate) struct TestArgs {
     verbose: bool,
 }
 
-const STEPS: usize = 11;
+const STEPS: usize = 12;
 
 /// Runs all steps; the exit code is 0 if none failed.
 pub(crate) fn run(args: &TestArgs) -> Result<ExitCode> {
@@ -29,6 +29,7 @@ pub(crate) fn run(args: &TestArgs) -> Result<ExitCode> {
     steps.command("formatting", &mut place::cargo(&["fmt", "--all", "--check"]));
     steps.check("tidy", tidy::findings);
     steps.check("generated files", || codegen::differences(false));
+    chart::step(&mut steps)?;
     steps.command("clippy", &mut place::cargo(CLIPPY));
     tests(&mut steps)?;
     kernel(&mut steps)?;
@@ -61,20 +62,22 @@ fn tests(steps: &mut Steps) -> Result<()> {
     steps.command("building tests", place::cargo(&arguments).arg("--no-run"));
     control_plane::provide(steps)?;
     let name = "tests";
+    let mut cargo = place::cargo(&arguments);
+    chart::helm_for_tests(&mut cargo);
     match tools::namespaces() {
-        Namespaces::Plainly => steps.command(name, &mut place::cargo(&arguments)),
+        Namespaces::Plainly => steps.command(name, &mut cargo),
         Namespaces::AsUser => {
-            let cargo = place::cargo(&arguments);
             let mut inside = Command::new("unshare");
             // A new namespace has its loopback down, on which the API servers of tests listen.
             inside.args(tools::USER_NAMESPACE).args(["sh", "-c", "ip link set lo up && exec \"$0\" \"$@\""]);
             inside.arg(cargo.get_program()).args(cargo.get_args());
             inside.arg("--offline").current_dir(place::root());
+            chart::helm_for_tests(&mut inside);
             steps.command(name, &mut inside);
         }
         Namespaces::Forbidden(why) => {
             eprintln!("tests in network namespaces skip themselves: {why}");
-            steps.command("tests without network namespaces", &mut place::cargo(&arguments));
+            steps.command("tests without network namespaces", &mut cargo);
             steps.skip("tests in network namespaces", why);
         }
     }

@@ -52,8 +52,8 @@ async fn every_example_of_the_documents_is_taken() {
 async fn every_manifest_of_the_chart_is_taken() {
     let Some(control) = ControlPlane::shared() else { return };
     let mut manifests = Vec::new();
-    files(&root().join("charts/spanwire/crds"), "yaml", &mut manifests);
-    files(&root().join("charts/spanwire/rbac"), "yaml", &mut manifests);
+    files(&root().join("charts/spanwire/files/crds"), "yaml", &mut manifests);
+    files(&root().join("charts/spanwire/files/roles"), "yaml", &mut manifests);
     control.namespace("spanwire").await.unwrap();
     assert!(manifests.len() >= 8, "{manifests:?}");
     for path in manifests {

@@ -2,6 +2,7 @@
 //! test with a schema library: the server is the judge.
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test may fail here")]
 
+mod chart;
 mod columns;
 mod examples;
 mod fields;

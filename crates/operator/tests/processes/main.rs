@@ -10,6 +10,7 @@ mod fleet;
 mod life;
 mod names;
 mod once;
+mod rights;
 mod scale;
 mod site;
 mod start_up;

@@ -71,7 +71,7 @@ impl ControlPlane {
         made.map(drop).map_err(|source| refused(format!("making the namespace {name}"), source))
     }
 
-    /// Applies the CRDs under charts/spanwire/crds and waits until they are served.
+    /// Applies the CRDs under charts/spanwire/files/crds and waits until they are served.
     ///
     /// # Errors
     /// The server refused one, or did not serve it in time.
@@ -91,7 +91,7 @@ impl ControlPlane {
 }
 
 fn crd_files() -> Result<Vec<PathBuf>, ControlPlaneError> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../charts/spanwire/crds");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../charts/spanwire/files/crds");
     let listed = fs::read_dir(&folder).and_then(|entries| {
         entries.map(|entry| entry.map(|entry| entry.path())).collect::<std::io::Result<Vec<_>>>()
     });
