@@ -18,6 +18,7 @@ pub(crate) struct CodegenArgs {
 const CRDS: &str = "charts/spanwire/crds";
 const ROLES: &str = "charts/spanwire/rbac";
 const REFERENCE: &str = "docs/api.md";
+const METRICS: &str = "docs/metrics.md";
 
 /// Writes or checks all generated files.
 pub(crate) fn run(args: &CodegenArgs) -> Result<ExitCode> {
@@ -46,7 +47,7 @@ pub(crate) fn differences(write: bool) -> Result<Vec<String>> {
             fs::create_dir_all(folder).with_context(|| format!("making {}", place::short(folder)))?;
             fs::write(path, content).with_context(|| format!("writing {}", place::short(path)))?;
         }
-        let verb = if write { "written" } else { "differs from the kinds in crates/api" };
+        let verb = if write { "written" } else { "differs from what would be generated" };
         findings.push(format!("{}: {verb}", place::short(path)));
     }
     for folder in [CRDS, ROLES] {
@@ -64,7 +65,8 @@ fn wanted() -> Result<BTreeMap<PathBuf, String>> {
         files.into_iter().map(move |(name, text)| (folder.join(name), text))
     };
     let reference = (place::root().join(REFERENCE), spanwire_api::reference());
-    Ok(within(CRDS, crds).chain(within(ROLES, roles)).chain([reference]).collect())
+    let metrics = (place::root().join(METRICS), spanwire_api::metrics::page());
+    Ok(within(CRDS, crds).chain(within(ROLES, roles)).chain([reference, metrics]).collect())
 }
 
 /// What is no longer generated.
