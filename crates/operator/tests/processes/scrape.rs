@@ -18,7 +18,11 @@ pub(crate) struct Page {
 /// Asks from within `host`; `None`: nobody listens there (yet).
 pub(crate) fn ask(host: Option<&Host>, address: &str, path: &str) -> Option<Page> {
     let ask = || request(address, path);
-    let answer = host.map_or_else(|| ask(), |host| host.run(ask).unwrap()).ok()?;
+    let answer = match host {
+        Some(host) => host.run(ask).unwrap(),
+        None => ask(),
+    };
+    let answer = answer.ok()?;
     let (head, body) = answer.split_once("\r\n\r\n")?;
     let status = head.split(' ').nth(1)?.parse().ok()?;
     Some(Page { status, body: body.to_owned() })
