@@ -5,13 +5,14 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use spanwire_dataplane::process::{ProcessConfig, serve};
 
-use crate::{cli::DataplaneArgs, folder, stop::Stop};
+use crate::{cli::DataplaneArgs, folder, rights, stop::Stop};
 
 /// Becomes the dataplane process.
 ///
 /// # Errors
 /// No TUN devices here, another dataplane process, or a socket that can't be made.
 pub async fn start(args: DataplaneArgs) -> anyhow::Result<ExitCode> {
+    rights::check("dataplane", "make TUN devices and bring them up")?;
     let DataplaneArgs { socket, uapi_dir } = args;
     let stop = Stop::on_signals().context("cannot listen for signals")?;
     if let Some(parent) = socket.parent() {

@@ -28,6 +28,7 @@ pub mod ledger;
 pub mod lock;
 pub mod logging;
 pub mod resolver;
+pub mod rights;
 pub mod stop;
 pub mod stores;
 pub mod traces;

@@ -29,6 +29,7 @@ use crate::{
     keys::Keys,
     lock::Lock,
     resolver::{Resolver, SystemLookup},
+    rights,
     stop::Stop,
     stores::{LocalPlace, Site, WorkerPlace},
     turn::{Claim, Turn},
@@ -46,6 +47,7 @@ const WORKER: &str = "worker";
 /// Something that is needed at start is missing.
 pub async fn start(args: WorkerArgs, output: LogFormat) -> anyhow::Result<ExitCode> {
     let setting = Setting::new(args, output).await?;
+    rights::check("worker", "make devices, routes and rules, or the packet filter")?;
     let stop = Stop::on_signals().context("cannot listen for signals")?;
     if setting.args.dry_run {
         return setting.preview().await;
