@@ -26,12 +26,16 @@ impl Layer {
     pub(crate) fn of(tree: &Tree, seconds: u64, purpose: String) -> Result<Self> {
         let unpacked = archive(tree, seconds).context("packing a layer")?;
         let unpacked_digest = digest(&unpacked);
-        // No name and no time in the head of the packed file, and no system.
-        let mut packer = GzBuilder::new().mtime(0).write(Vec::new(), Compression::best());
-        packer.write_all(&unpacked).context("compressing a layer")?;
-        let packed = packer.finish().context("compressing a layer")?;
+        let packed = packed(&unpacked).context("compressing a layer")?;
         Ok(Self { packed, unpacked_digest, purpose })
     }
+}
+
+/// Compressed by gzip, without a name, a time or a system in its head.
+pub(crate) fn packed(bytes: &[u8]) -> Result<Vec<u8>> {
+    let mut packer = GzBuilder::new().mtime(0).write(Vec::new(), Compression::best());
+    packer.write_all(bytes)?;
+    Ok(packer.finish()?)
 }
 
 /// SHA-256 as images write it.

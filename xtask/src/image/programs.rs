@@ -92,7 +92,10 @@ fn shipped(profile: Profile, architecture: Architecture, target: &Path, commit: 
     let mut command = place::cargo(&["build", "--locked", "--profile", profile.name(), "--target", &triple]);
     command.args(packages()).args(OURS.iter().flat_map(|(_, name)| ["--bin", name]));
     let places = [(place::root(), "/spanwire"), (cargo_home()?, "/cargo"), (target.to_owned(), "/target")];
+    // The image's loader reads addresses to be moved as a bitmap, which is a twentieth of their list.
+    let small = ["-Clink-arg=-Wl,-z,pack-relative-relocs".to_owned()];
     let flags = places.iter().map(|(from, to)| format!("--remap-path-prefix={}={to}", from.display()));
+    let flags = flags.chain(small);
     let c_flags = places.iter().map(|(from, to)| format!("-ffile-prefix-map={}={to}", from.display()));
     let variable = triple.replace('-', "_");
     command
