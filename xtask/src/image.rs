@@ -19,7 +19,7 @@ use std::{
     process::ExitCode,
 };
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use clap::ValueEnum;
 
 use crate::{place, step::Steps};
@@ -128,6 +128,9 @@ fn make(profile: Profile, architecture: Architecture, commit: &Commit, named: &N
     let newest = profile != Profile::Dist;
     let packages = steps.work("packages of Debian", || packages::provide(architecture, newest))?;
     let programs = programs::build(&mut steps, profile, architecture, commit)?;
+    if Commit::current()? != *commit {
+        bail!("files or the commit changed during the build, so nobody knows what was built: begin again");
+    }
     let (debian, ours, crates) = steps.work("put the files together", || {
         let crates = crates::linked(architecture)?;
         let own = fs::read_to_string(place::root().join("LICENSE")).context("reading LICENSE")?;
