@@ -142,7 +142,7 @@ pub struct Rhythm {
 /// `spanwire controller`.
 #[derive(Debug, Clone, Args)]
 pub struct ControllerArgs {
-    /// Where networks, gateways and intents are: kube, kube:CONTEXT or dir:PATH
+    /// Where networks, gateways and intents are: kube, kube:CONTEXT, in-cluster or dir:PATH
     #[arg(long, env = "SPANWIRE_CONTROL", value_name = "PLACE")]
     pub control: Place,
     /// Namespace of --control kube [default: the context's, or the pod's own]
@@ -156,13 +156,13 @@ pub struct ControllerArgs {
 /// `spanwire worker`.
 #[derive(Debug, Clone, Args)]
 pub struct WorkerArgs {
-    /// Where gateways and intents are: kube, kube:CONTEXT or dir:PATH
+    /// Where gateways and intents are: kube, kube:CONTEXT, in-cluster or dir:PATH
     #[arg(long, env = "SPANWIRE_CONTROL", value_name = "PLACE")]
     pub control: Place,
     /// Namespace of --control kube [default: the context's, or the pod's own]
     #[arg(long, env = "SPANWIRE_CONTROL_NAMESPACE", value_name = "NAMESPACE")]
     pub control_namespace: Option<String>,
-    /// Where this worker keeps its records: kube, kube:CONTEXT or dir:PATH
+    /// Where this worker keeps its records: kube, kube:CONTEXT, in-cluster or dir:PATH
     #[arg(long, env = "SPANWIRE_LOCAL", value_name = "PLACE")]
     pub local: Place,
     /// Namespace of --local kube [default: the context's, or the pod's own]

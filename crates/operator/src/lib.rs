@@ -31,6 +31,7 @@ pub mod lock;
 pub mod logging;
 pub mod metrics;
 pub mod resolver;
+pub mod rights;
 pub mod stop;
 pub mod stores;
 pub mod traces;

@@ -31,6 +31,7 @@ use crate::{
     lock::Lock,
     metrics::{links::Measures, pass::Measured},
     resolver::{Resolver, SystemLookup},
+    rights,
     stop::Stop,
     stores::{LocalPlace, Site, WorkerPlace},
     turn::{Claim, Turn},
@@ -52,6 +53,7 @@ pub async fn start(
     listen: Option<SocketAddr>,
 ) -> anyhow::Result<ExitCode> {
     let setting = Setting::new(args, output).await?;
+    rights::check("worker", "make devices, routes and rules, or the packet filter")?;
     let stop = Stop::on_signals().context("cannot listen for signals")?;
     if setting.args.dry_run {
         return setting.preview().await;

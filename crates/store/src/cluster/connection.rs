@@ -48,6 +48,16 @@ impl Connection {
         Self::of(config, context, namespace)
     }
 
+    /// By the account of the pod in which this runs, also where a kubeconfig names other servers. Its token is read
+    /// again when it changes.
+    ///
+    /// # Errors
+    /// [`Error::NotInPod`] where this is no pod, or one without an account.
+    pub fn in_cluster(namespace: Option<&str>) -> Result<Self, Error> {
+        let config = Config::incluster().map_err(|fault| Error::not_in_pod(&fault))?;
+        Self::of(config, None, namespace)
+    }
+
     /// As [`Connection::open`], from a configuration that is there already.
     ///
     /// # Errors
