@@ -7,7 +7,7 @@ use std::process::{Command, ExitCode};
 use anyhow::Result;
 
 use crate::{
-    codegen, control_plane, guest, place,
+    codegen, control_plane, guest, image, place,
     step::Steps,
     tidy,
     tools::{self, Namespaces},
@@ -21,7 +21,7 @@ pub(crate) struct TestArgs {
     verbose: bool,
 }
 
-const STEPS: usize = 11;
+const STEPS: usize = 12;
 
 /// Runs all steps; the exit code is 0 if none failed.
 pub(crate) fn run(args: &TestArgs) -> Result<ExitCode> {
@@ -32,6 +32,11 @@ pub(crate) fn run(args: &TestArgs) -> Result<ExitCode> {
     steps.command("clippy", &mut place::cargo(CLIPPY));
     tests(&mut steps)?;
     kernel(&mut steps)?;
+    let image = "image in containers";
+    match image::docker::why_not() {
+        None => steps.command(image, place::cargo(TESTS).args(["--test", "image"])),
+        Some(why) => steps.skip(image, why),
+    }
     let mut documents = place::cargo(&["doc", "--workspace", "--all-features", "--no-deps", "--quiet"]);
     steps.command("documents", documents.env("RUSTDOCFLAGS", "-D warnings"));
     deny::run(&mut steps);
@@ -52,19 +57,21 @@ fn kernel(steps: &mut Steps) -> Result<()> {
 const CLIPPY: &[&str] =
     &["clippy", "--workspace", "--all-targets", "--all-features", "--quiet", "--", "-D", "warnings"];
 
+const TESTS: &[&str] = &["test", "--workspace", "--all-features", "--no-fail-fast"];
+
 /// Unit, property, golden, documentation and network-namespace tests are one call of cargo; only where namespaces come
 /// from differs.
 fn tests(steps: &mut Steps) -> Result<()> {
     tools::ensure(&[tools::NFT, tools::WG, tools::IP])?;
-    let arguments = ["test", "--workspace", "--all-features", "--no-fail-fast"];
+    let arguments = TESTS;
     // Compiling may need the network, which a namespace does not have.
-    steps.command("building tests", place::cargo(&arguments).arg("--no-run"));
+    steps.command("building tests", place::cargo(arguments).arg("--no-run"));
     control_plane::provide(steps)?;
     let name = "tests";
     match tools::namespaces() {
-        Namespaces::Plainly => steps.command(name, &mut place::cargo(&arguments)),
+        Namespaces::Plainly => steps.command(name, &mut place::cargo(arguments)),
         Namespaces::AsUser => {
-            let cargo = place::cargo(&arguments);
+            let cargo = place::cargo(arguments);
             let mut inside = Command::new("unshare");
             // A new namespace has its loopback down, on which the API servers of tests listen.
             inside.args(tools::USER_NAMESPACE).args(["sh", "-c", "ip link set lo up && exec \"$0\" \"$@\""]);
@@ -74,7 +81,7 @@ fn tests(steps: &mut Steps) -> Result<()> {
         }
         Namespaces::Forbidden(why) => {
             eprintln!("tests in network namespaces skip themselves: {why}");
-            steps.command("tests without network namespaces", &mut place::cargo(&arguments));
+            steps.command("tests without network namespaces", &mut place::cargo(arguments));
             steps.skip("tests in network namespaces", why);
         }
     }
