@@ -7,6 +7,7 @@ mod archive;
 mod bill;
 mod commit;
 mod crates;
+pub(crate) mod docker;
 mod layer;
 mod packages;
 mod programs;

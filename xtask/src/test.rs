@@ -7,7 +7,7 @@ use std::process::{Command, ExitCode};
 use anyhow::Result;
 
 use crate::{
-    chart, codegen, control_plane, guest, place,
+    chart, codegen, control_plane, guest, image, place,
     step::Steps,
     tidy,
     tools::{self, Namespaces},
@@ -33,6 +33,11 @@ pub(crate) fn run(args: &TestArgs) -> Result<ExitCode> {
     steps.command("clippy", &mut place::cargo(CLIPPY));
     tests(&mut steps)?;
     kernel(&mut steps)?;
+    let image = "image in containers";
+    match image::docker::why_not() {
+        None => steps.command(image, place::cargo(TESTS).args(["--test", "image"])),
+        Some(why) => steps.skip(image, why),
+    }
     let mut documents = place::cargo(&["doc", "--workspace", "--all-features", "--no-deps", "--quiet"]);
     steps.command("documents", documents.env("RUSTDOCFLAGS", "-D warnings"));
     deny::run(&mut steps);
@@ -53,16 +58,18 @@ fn kernel(steps: &mut Steps) -> Result<()> {
 const CLIPPY: &[&str] =
     &["clippy", "--workspace", "--all-targets", "--all-features", "--quiet", "--", "-D", "warnings"];
 
+const TESTS: &[&str] = &["test", "--workspace", "--all-features", "--no-fail-fast"];
+
 /// Unit, property, golden, documentation and network-namespace tests are one call of cargo; only where namespaces come
 /// from differs.
 fn tests(steps: &mut Steps) -> Result<()> {
     tools::ensure(&[tools::NFT, tools::WG, tools::IP])?;
-    let arguments = ["test", "--workspace", "--all-features", "--no-fail-fast"];
+    let arguments = TESTS;
     // Compiling may need the network, which a namespace does not have.
-    steps.command("building tests", place::cargo(&arguments).arg("--no-run"));
+    steps.command("building tests", place::cargo(arguments).arg("--no-run"));
     control_plane::provide(steps)?;
     let name = "tests";
-    let mut cargo = place::cargo(&arguments);
+    let mut cargo = place::cargo(arguments);
     chart::helm_for_tests(&mut cargo);
     match tools::namespaces() {
         Namespaces::Plainly => steps.command(name, &mut cargo),

@@ -38,6 +38,9 @@ pub(crate) fn build(
     architecture: Architecture,
     commit: &Commit,
 ) -> Result<Vec<Program>> {
+    if profile == Profile::Dev && Architecture::here() != Some(architecture) {
+        bail!("--profile dev takes what tests have built, which is for this machine: use --profile release");
+    }
     can_build(architecture)?;
     let target = place::target()?;
     let name = format!("build spanwire and spanwirectl, profile {}", profile.name());
