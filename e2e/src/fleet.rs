@@ -1,10 +1,12 @@
-//! Hosts with the product's processes on them, joined by one control directory. It refuses to decide what happens to
+//! Hosts with the product's processes on them, joined by one control store. It refuses to decide what happens to
 //! them: scenarios do.
 
+mod admin;
 mod control;
 mod declare;
 mod explain;
 mod folder;
+mod kind;
 mod member;
 mod servers;
 mod status;
@@ -18,6 +20,7 @@ use anyhow::{Context as _, Result, bail};
 pub use declare::Declared;
 pub(crate) use explain::tail;
 use folder::Folder;
+pub use kind::MadeClusters;
 pub use member::Member;
 use spanwire_api::GatewayNetworkStatus;
 use spanwire_testkit::{
@@ -28,6 +31,7 @@ use spanwire_testkit::{
 
 use crate::{Provider, Say, Scenario, Setup, hasty::Hasty, interrupt};
 use control::Control;
+use kind::Clusters;
 use servers::Servers;
 
 /// The network of every scenario.
@@ -40,6 +44,8 @@ fn names(members: u8) -> Vec<String> {
 
 /// How long the first links may take.
 const READY_LIMIT: Duration = Duration::from_secs(60);
+/// The same where images are started by a kubelet.
+const READY_LIMIT_OF_CLUSTERS: Duration = Duration::from_secs(180);
 
 /// Everything that runs. Dropping it ends all of it: first the processes, then the hosts, then the files.
 #[derive(Debug)]
@@ -50,15 +56,22 @@ pub struct Fleet {
     declared: Declared,
     control: Control,
     directory: Folder,
-    _lab: Lab,
+    _lab: Option<Lab>,
 }
 
 impl Fleet {
     /// Makes the hosts, writes the objects, starts the processes.
     ///
     /// # Errors
-    /// The lab could not be made, or a process could not be started.
+    /// The hosts could not be made, or a process could not be started.
     pub fn start(setup: &Setup, say: Say) -> Result<Self> {
+        match setup.provider {
+            Provider::Files | Provider::Local => Self::on_namespaces(setup, say),
+            Provider::Kind => Self::on_clusters(setup, say),
+        }
+    }
+
+    fn on_namespaces(setup: &Setup, say: Say) -> Result<Self> {
         let binary = binary()?;
         let directory = Folder::new(setup.files.as_deref())?;
         let mut lab = Lab::new().context("making network namespaces")?;
@@ -68,15 +81,10 @@ impl Fleet {
             members.push(Member::new(&mut lab, &name, number, directory.path(), setup.firewall)?);
         }
         let files = directory.path().join("control");
-        let control = match setup.provider {
-            Provider::Files => Control::Files(files.clone()),
-            Provider::Local => {
-                let mut servers = Servers::start(&members)?;
-                if setup.scenario == Scenario::Emptied {
-                    servers.remember_empty(&members)?;
-                }
-                Control::Servers(Box::new(servers))
-            }
+        let control = if setup.provider == Provider::Files {
+            Control::Files(files.clone())
+        } else {
+            Control::Servers(Box::new(servers(setup, &members)?))
         };
         declare::write_gateways(&control, &members)?;
         declared.write(&control)?;
@@ -93,7 +101,18 @@ impl Fleet {
             setup.members,
             directory.path().display()
         ));
-        Ok(Self { controller, _hasty: hasty, members, declared, control, directory, _lab: lab })
+        Ok(Self { controller, _hasty: hasty, members, declared, control, directory, _lab: Some(lab) })
+    }
+
+    fn on_clusters(setup: &Setup, say: Say) -> Result<Self> {
+        let directory = Folder::new(setup.files.as_deref())?;
+        let clusters = Clusters::start(&setup.clusters, &names(setup.members), directory.path(), say)?;
+        let members = clusters.members(directory.path())?;
+        let control = Control::Clusters(Box::new(clusters));
+        let declared = Declared::new(setup);
+        declared.write(&control)?;
+        say.line(format!("Declared the network; kubeconfigs are in {}", directory.path().display()));
+        Ok(Self { controller: None, _hasty: None, members, declared, control, directory, _lab: None })
     }
 
     /// The members, in order.
@@ -151,13 +170,17 @@ impl Fleet {
     /// # Errors
     /// It did not become so in time; the error says what was seen last.
     pub fn wait_until_ready(&self) -> Result<GatewayNetworkStatus> {
-        let ready = interrupt::wait_for(READY_LIMIT, || {
+        let limit = match &self.control {
+            Control::Files(_) | Control::Servers(_) => READY_LIMIT,
+            Control::Clusters(_) => READY_LIMIT_OF_CLUSTERS,
+        };
+        let ready = interrupt::wait_for(limit, || {
             self.check_alive()?;
             Ok(self.network()?.filter(|status| self.declared.is_reached(status)))
         })?;
         match ready {
             Some(status) => Ok(status),
-            None => bail!("the network was not ready after {READY_LIMIT:?}.\n{}", explain::last_words(self)),
+            None => bail!("the network was not ready after {limit:?}.\n{}", explain::last_words(self)),
         }
     }
 
@@ -169,8 +192,10 @@ impl Fleet {
             Some(format!("{:8} nsenter {user}--net --mount --target {pid} wg show", member.name()))
         };
         let mut lines: Vec<String> = self.members.iter().filter_map(enter).collect();
-        if let Control::Servers(servers) = &self.control {
-            lines.extend(servers.how_to_look());
+        match &self.control {
+            Control::Files(_) => {}
+            Control::Servers(servers) => lines.extend(servers.how_to_look()),
+            Control::Clusters(clusters) => lines.extend(clusters.how_to_look()),
         }
         lines
     }
@@ -180,14 +205,33 @@ impl Fleet {
         explain::last_words(self)
     }
 
-    /// The API servers.
+    /// The API servers of tests.
     ///
     /// # Errors
-    /// Everything is in files.
+    /// There are none.
     pub(crate) fn servers(&self) -> Result<&Servers> {
         match &self.control {
-            Control::Files(_) => bail!("there is no API server: everything is in files"),
             Control::Servers(servers) => Ok(servers),
+            Control::Files(_) | Control::Clusters(_) => bail!("this needs --provider local"),
+        }
+    }
+
+    /// The clusters of kind.
+    ///
+    /// # Errors
+    /// There are none.
+    pub(crate) fn clusters(&self) -> Result<&Clusters> {
+        match &self.control {
+            Control::Clusters(clusters) => Ok(clusters),
+            Control::Files(_) | Control::Servers(_) => bail!("this needs --provider kind"),
+        }
+    }
+
+    /// Says what the product takes while nothing changes, where something counts it.
+    pub(crate) fn say_at_rest(&self, say: Say) -> Result<()> {
+        match &self.control {
+            Control::Clusters(clusters) => clusters.at_rest(say),
+            Control::Files(_) | Control::Servers(_) => Ok(()),
         }
     }
 
@@ -202,6 +246,7 @@ impl Fleet {
                 std::fs::remove_file(&path).with_context(|| format!("deleting {}", path.display()))
             }
             Control::Servers(servers) => servers.delete_key(name),
+            Control::Clusters(clusters) => clusters.delete_key(name),
         }
     }
 
@@ -210,6 +255,9 @@ impl Fleet {
     /// # Errors
     /// It could not be started.
     pub(crate) fn restart_worker(&mut self, name: &str) -> Result<()> {
+        if let Control::Clusters(clusters) = &self.control {
+            return clusters.kill("worker", Some(name));
+        }
         let member = self.members.iter_mut().find(|member| member.name() == name);
         let member = member.with_context(|| format!("no member {name}"))?;
         member.kill_worker()?;
@@ -234,6 +282,7 @@ impl Fleet {
                 copy(path, &folder.join("control")).with_context(|| format!("copying {}", path.display()))
             }
             Control::Servers(servers) => servers.save(folder),
+            Control::Clusters(clusters) => clusters.save(folder),
         }
     }
 
@@ -242,6 +291,9 @@ impl Fleet {
     /// # Errors
     /// One could not be started.
     pub fn crash_and_restart(&mut self) -> Result<()> {
+        if let Control::Clusters(clusters) = &self.control {
+            return ["controller", "worker"].iter().try_for_each(|process| clusters.kill(process, None));
+        }
         if let Some(controller) = &mut self.controller {
             controller.kill().context("killing the controller")?;
         }
@@ -276,6 +328,15 @@ impl Fleet {
     fn processes(&self) -> impl Iterator<Item = &Process> {
         self.members.iter().flat_map(Member::processes).chain(&self.controller)
     }
+}
+
+/// API servers for the controller and the workers.
+fn servers(setup: &Setup, members: &[Member]) -> Result<Servers> {
+    let mut servers = Servers::start(members)?;
+    if setup.scenario == Scenario::Emptied {
+        servers.remember_empty(members)?;
+    }
+    Ok(servers)
 }
 
 fn start_controller(binary: &Path, control: &Control, folder: &Path) -> Result<Process> {

@@ -13,6 +13,7 @@ use std::{
 use anyhow::{Context as _, Result, bail};
 use spanwire_api::GatewayNetworkStatus;
 use spanwire_testkit::{
+    lab::Host,
     prober::{Pair, Prober, Rate, Report},
     streams::{StreamReport, Streams},
 };
@@ -22,7 +23,7 @@ pub use expect::Keeps;
 pub use load::Load;
 use load::Sampler;
 
-use crate::{Fleet, Say, Setup, interrupt};
+use crate::{Fleet, Say, Setup, fleet::Member, interrupt};
 
 const QUIET: Duration = Duration::from_secs(3);
 const SLOWEST: u32 = 50;
@@ -64,25 +65,29 @@ pub struct Measured {
     pub load: Load,
 }
 
-/// All ordered pairs of declared members, between their tunnel addresses.
+/// All ordered pairs of declared members, between their pods, or where there are none between their tunnel addresses.
 ///
 /// # Errors
 /// A member has no address yet.
 pub fn pairs(fleet: &Fleet, status: &GatewayNetworkStatus) -> Result<Vec<Pair>> {
-    let address = |name: &str| -> Result<IpAddr> {
-        let member = status.members.iter().find(|member| member.gateway == name);
-        let text = member.and_then(|member| member.tunnel_address.as_deref());
+    let end = |member: &Member| -> Result<(Host, IpAddr)> {
+        if let Some(pod) = member.pod() {
+            return Ok((pod.clone(), pod.address()));
+        }
+        let name = member.name();
+        let entry = status.members.iter().find(|entry| entry.gateway == name);
+        let text = entry.and_then(|entry| entry.tunnel_address.as_deref());
         let text = text.with_context(|| format!("{name} has no tunnel address"))?;
-        text.parse().with_context(|| format!("the tunnel address of {name}"))
+        let address = text.parse().with_context(|| format!("the tunnel address of {name}"))?;
+        Ok((member.host().clone(), address))
     };
-    let declared =
-        |member: &&crate::fleet::Member| fleet.declared().members.iter().any(|name| name == member.name());
+    let declared = |member: &&Member| fleet.declared().members.iter().any(|name| name == member.name());
     let members: Vec<_> = fleet.members().iter().filter(declared).collect();
     let mut pairs = Vec::new();
     for from in &members {
         for to in members.iter().filter(|to| to.name() != from.name()) {
-            let (source, target) = (address(from.name())?, address(to.name())?);
-            pairs.push(Pair { from: from.host().clone(), source, to: to.host().clone(), target });
+            let ((from, source), (to, target)) = (end(from)?, end(to)?);
+            pairs.push(Pair { from, source, to, target });
         }
     }
     Ok(pairs)

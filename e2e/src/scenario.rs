@@ -1,6 +1,7 @@
 //! From a setup to an outcome: build, wait, measure at rest, measure the change, judge. It refuses to judge a run whose
 //! machine is overloaded at rest.
 
+mod chart;
 mod control_cluster;
 mod failover;
 mod figures;
@@ -16,7 +17,7 @@ mod writes;
 
 use anyhow::Result;
 
-use crate::{Fleet, Outcome, Say, Scenario, Setup, measure};
+use crate::{Fleet, Outcome, Provider, Say, Scenario, Setup, measure};
 
 /// Something could not be built or did not happen in time.
 #[derive(Debug)]
@@ -58,6 +59,7 @@ fn play(setup: &Setup, fleet: &mut Fleet, say: Say) -> Result<Outcome> {
         quiet.sent,
         quiet.longest_gap_ms
     ));
+    fleet.say_at_rest(say)?;
     if setup.own_clusters_away {
         fleet.servers()?.stop_own_clusters()?;
         say.line("The API servers of all workers are away from here on.");
@@ -85,6 +87,7 @@ fn script(scenario: Scenario) -> Option<Script> {
         Scenario::Restored => control_cluster::restored,
         Scenario::Rest => figures::rest,
         Scenario::Latency => figures::latency,
+        Scenario::Chart => chart::run,
         Scenario::Writes => return None,
     })
 }
@@ -99,10 +102,12 @@ pub(crate) struct Scene<'a> {
 }
 
 impl Scene<'_> {
-    /// Begins to measure all pairs that ever have a path, with streams beside them where the hosts have firewalls.
+    /// Begins to measure all pairs that ever have a path, with streams beside them where the hosts have firewalls or the
+    /// rules of a cluster.
     pub(crate) fn measure(&self, fleet: &Fleet) -> Result<measure::Run> {
         let steady: Vec<_> = judge::steady(&self.pairs, &self.expected);
-        let streams = self.setup.firewall.then_some(&steady[..]);
+        let has_rules = self.setup.firewall || self.setup.provider == Provider::Kind;
+        let streams = has_rules.then_some(&steady[..]);
         measure::Run::start(fleet, &self.pairs, self.quiet.rate, streams)
     }
 }

@@ -37,6 +37,8 @@ pub enum Scenario {
     Latency,
     /// A hub change without traffic, with every write of it counted
     Writes,
+    /// The chart is upgraded, workers' pods are deleted, releases are uninstalled with their tunnels kept and installed again
+    Chart,
 }
 
 impl Scenario {
@@ -62,8 +64,14 @@ impl Scenario {
             | Scenario::ModeChange
             | Scenario::FullMesh
             | Scenario::Members
-            | Scenario::KeyLoss => false,
+            | Scenario::KeyLoss
+            | Scenario::Chart => false,
         }
+    }
+
+    /// Whether it is about the chart on clusters.
+    pub fn needs_clusters(self) -> bool {
+        self == Scenario::Chart
     }
 }
 
@@ -104,6 +112,7 @@ impl fmt::Display for Scenario {
             Scenario::Rest => "rest",
             Scenario::Latency => "latency",
             Scenario::Writes => "writes",
+            Scenario::Chart => "chart",
         })
     }
 }
@@ -170,6 +179,23 @@ pub enum Provider {
     Files,
     /// Network namespaces of this machine, an API server for the controller and one for each worker
     Local,
+    /// Clusters of kind, with the chart as users install it; traffic between pods
+    Kind,
+}
+
+/// How clusters of kind are made and what is put on them.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Clusters {
+    /// The archive of the product's image.
+    pub image: PathBuf,
+    /// The chart's folder.
+    pub chart: PathBuf,
+    /// The chart that an upgrade begins with; `None`: the same.
+    pub previous_chart: Option<PathBuf>,
+    /// The image of the nodes; `None`: that of the installed kind.
+    pub node_image: Option<String>,
+    /// Whether clusters that are there already may be used.
+    pub reuse: bool,
 }
 
 /// One run.
@@ -197,6 +223,8 @@ pub struct Setup {
     pub leave_out: Option<Phase>,
     /// Whose worker stands still for a while, to show what the phases wait for.
     pub laggard: Option<Laggard>,
+    /// Clusters of kind, where they are the provider.
+    pub clusters: Clusters,
     /// Where objects, statuses and logs are kept; `None`: in a temporary folder that goes with the fleet.
     pub files: Option<PathBuf>,
 }
@@ -217,10 +245,18 @@ impl Setup {
             | Scenario::Restored
             | Scenario::Rest
             | Scenario::Latency
-            | Scenario::Writes => Topology::HubSpoke,
+            | Scenario::Writes
+            | Scenario::Chart => Topology::HubSpoke,
+        };
+        let provider = if scenario.needs_clusters() {
+            Provider::Kind
+        } else if scenario.needs_servers() {
+            Provider::Local
+        } else {
+            Provider::Files
         };
         Self {
-            provider: if scenario.needs_servers() { Provider::Local } else { Provider::Files },
+            provider,
             own_clusters_away: false,
             scenario,
             members: 4,
@@ -231,6 +267,7 @@ impl Setup {
             rate: 1000,
             leave_out: None,
             laggard: None,
+            clusters: Clusters::default(),
             files: None,
         }
     }
@@ -247,11 +284,19 @@ impl Setup {
                 self.scenario
             );
         }
-        if self.own_clusters_away && self.provider == Provider::Files {
-            bail!("--own-clusters-away needs --provider local: with files no worker has an API server");
+        if self.own_clusters_away && self.provider != Provider::Local {
+            bail!(
+                "--own-clusters-away needs --provider local: elsewhere the workers' API servers can't be ended"
+            );
         }
-        if self.scenario.needs_servers() && self.provider == Provider::Files {
-            bail!("scenario {} needs --provider local: it is about API servers", self.scenario);
+        if self.scenario.needs_servers() && self.provider != Provider::Local {
+            bail!(
+                "scenario {} needs --provider local: it ends, restores or counts at API servers",
+                self.scenario
+            );
+        }
+        if self.scenario.needs_clusters() && self.provider != Provider::Kind {
+            bail!("scenario {} needs --provider kind: it is about the chart", self.scenario);
         }
         if !(4..=120).contains(&self.members) {
             bail!("--members takes 4 to 120 hosts");

@@ -20,6 +20,7 @@ pub(crate) struct CodegenArgs {
 const CRDS: &str = "charts/spanwire/files/crds";
 const ROLES: &str = "charts/spanwire/files/roles";
 const REFERENCE: &str = "docs/api.md";
+const METRICS: &str = "docs/metrics.md";
 /// The chart's page, of which what stands between these lines is generated.
 const PAGE: &str = "charts/spanwire/README.md";
 const BEGIN: &str = "<!-- values.yaml, by cargo xtask codegen: begin -->\n";
@@ -70,7 +71,8 @@ fn wanted() -> Result<BTreeMap<PathBuf, String>> {
         files.into_iter().map(move |(name, text)| (folder.join(name), text))
     };
     let reference = (place::root().join(REFERENCE), spanwire_api::reference());
-    Ok(within(CRDS, crds).chain(within(ROLES, roles)).chain([reference, page()?]).collect())
+    let metrics = (place::root().join(METRICS), spanwire_api::metrics::page());
+    Ok(within(CRDS, crds).chain(within(ROLES, roles)).chain([reference, metrics, page()?]).collect())
 }
 
 /// The chart's page with the table of its values.

@@ -2,6 +2,7 @@
 //! scenarios share.
 
 use std::{
+    ffi::OsString,
     os::unix::process::CommandExt as _,
     process::{Command, ExitCode, Stdio},
     time::Instant,
@@ -21,21 +22,31 @@ pub(crate) struct DemoArgs {
 
 /// Builds, then becomes the demo.
 pub(crate) fn run(args: &DemoArgs) -> Result<ExitCode> {
-    start("demo", &args.flags)
+    start("demo", &args.flags, &[], &[])
 }
 
-/// Builds the operator and one program of `e2e`, then becomes that program.
-pub(crate) fn start(program: &str, flags: &[String]) -> Result<ExitCode> {
-    let asks_for_help = flags.iter().any(|flag| flag == "--help" || flag == "-h");
-    if !asks_for_help {
+/// Builds the operator, one program of `e2e` and what else that one starts, then becomes it.
+pub(crate) fn start(
+    program: &str,
+    flags: &[String],
+    more: &[&str],
+    variables: &[(&str, OsString)],
+) -> Result<ExitCode> {
+    if !asks_for_help(flags) {
         tools::ensure(&[tools::NFT])?;
     }
-    build(&["spanwire", program])?;
+    build(&[&["spanwire", program], more].concat())?;
     let folder = place::binaries()?;
     let mut command = Command::new(folder.join(program));
     command.args(flags).env("SPANWIRE_BINARY", folder.join("spanwire"));
+    command.envs(variables.iter().map(|(name, value)| (name, value)));
     let failed = command.exec();
     Err(failed).with_context(|| format!("starting {}", folder.join(program).display()))
+}
+
+/// Whether nothing is run.
+pub(crate) fn asks_for_help(flags: &[String]) -> bool {
+    flags.iter().any(|flag| flag == "--help" || flag == "-h")
 }
 
 /// Builds programs with the features of the tests, so that nothing is built twice.

@@ -7,6 +7,7 @@ mod control_plane;
 mod demo;
 mod e2e;
 mod guest;
+mod image;
 mod model;
 mod place;
 mod step;
@@ -25,6 +26,7 @@ Where to begin:
   cargo xtask test             everything that has to hold before a change is handed in
   cargo xtask control-plane up a real API server on this machine, with our CRDs, for kubectl
   cargo xtask codegen          after a change of a kind in crates/api
+  cargo xtask image            the image for clusters, as a file
   cargo xtask tidy             the rules of this repository that a machine can check, in a second";
 
 /// The chores of this repository
@@ -50,6 +52,8 @@ enum Chore {
     Codegen(codegen::CodegenArgs),
     /// Lints the chart and compares what its value sets render to with what is recorded
     Chart(chart::ChartArgs),
+    /// Makes the image with spanwire, spanwirectl and nft, and its bill of materials; needs no Docker
+    Image(image::ImageArgs),
     /// Starts and ends real API servers on this machine for hand work: up, down, kubeconfig, build
     #[command(disable_help_flag = true)]
     ControlPlane(control_plane::ControlPlaneArgs),
@@ -70,6 +74,7 @@ fn main() -> ExitCode {
         Chore::Tidy => tidy::run(),
         Chore::Codegen(args) => codegen::run(&args),
         Chore::Chart(args) => chart::run(&args),
+        Chore::Image(args) => image::run(&args),
         Chore::ControlPlane(args) => control_plane::run(&args),
         Chore::Bench(args) => bench::run(&args),
         Chore::Model(args) => model::run(&args),

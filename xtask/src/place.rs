@@ -1,4 +1,5 @@
-//! Where things are: the workspace, its build directory, its files. It refuses to look outside the workspace.
+//! Where things are: the workspace, its build directory, its files, and what the user keeps for it. It refuses to
+//! change any of it.
 
 use std::{
     env,
@@ -30,7 +31,17 @@ pub(crate) fn cargo(arguments: &[&str]) -> Command {
 
 /// What `cargo metadata` says of the workspace.
 pub(crate) fn metadata() -> Result<serde_json::Value> {
-    let output = cargo(&["metadata", "--no-deps", "--format-version", "1"])
+    metadata_with(&["--no-deps"])
+}
+
+/// The same of every crate that anything in the workspace may need.
+pub(crate) fn metadata_of_all() -> Result<serde_json::Value> {
+    metadata_with(&["--locked", "--all-features"])
+}
+
+fn metadata_with(flags: &[&str]) -> Result<serde_json::Value> {
+    let output = cargo(&["metadata", "--format-version", "1"])
+        .args(flags)
         .output()
         .context("starting cargo metadata")?;
     if !output.status.success() {
@@ -39,11 +50,37 @@ pub(crate) fn metadata() -> Result<serde_json::Value> {
     serde_json::from_slice(&output.stdout).context("reading the answer of cargo metadata")
 }
 
-/// The folder of built programs of the dev profile.
-pub(crate) fn binaries() -> Result<PathBuf> {
+/// The folder of everything that is built.
+pub(crate) fn target() -> Result<PathBuf> {
     let metadata = metadata()?;
     let target = metadata["target_directory"].as_str().context("cargo metadata names no target directory")?;
-    Ok(Path::new(target).join("debug"))
+    Ok(PathBuf::from(target))
+}
+
+/// The folder of built programs of the dev profile.
+pub(crate) fn binaries() -> Result<PathBuf> {
+    Ok(target()?.join("debug"))
+}
+
+/// Version and repository of the product.
+pub(crate) fn product() -> Result<[String; 2]> {
+    let metadata = metadata()?;
+    let packages = metadata["packages"].as_array().context("cargo metadata names no packages")?;
+    let product = packages.iter().find(|package| package["name"] == "spanwire");
+    let product = product.context("the workspace has no package spanwire")?;
+    let text = |key: &str| {
+        let text = product[key].as_str().map(str::to_owned);
+        text.with_context(|| format!("the package spanwire names no {key}"))
+    };
+    Ok([text("version")?, text("repository")?])
+}
+
+/// This project's part of the user's cache folder.
+pub(crate) fn cache() -> Result<PathBuf> {
+    let base = env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+    let home = || env::var_os("HOME").map(|home| Path::new(&home).join(".cache"));
+    let base = base.or_else(home).context("neither XDG_CACHE_HOME nor HOME is set")?;
+    Ok(base.join("spanwire"))
 }
 
 /// All files of the workspace, sorted, without what git ignores by rule: the build directory.

@@ -54,13 +54,38 @@ impl Steps {
 
     /// Runs a command; its output is shown where it fails.
     pub(crate) fn command(&mut self, name: &str, command: &mut Command) {
+        self.passes(name, command);
+    }
+
+    /// Runs a command that later steps need.
+    pub(crate) fn must(&mut self, name: &str, command: &mut Command) -> anyhow::Result<()> {
+        if self.passes(name, command) { Ok(()) } else { Err(anyhow::anyhow!("{name} failed")) }
+    }
+
+    fn passes(&mut self, name: &str, command: &mut Command) -> bool {
         self.announce(name);
         let begun = Instant::now();
         let (outcome, output) = run(command, self.verbose);
         if outcome == Outcome::Failed && !self.verbose {
             output.iter().for_each(|line| eprintln!("    {line}"));
         }
+        let passed = outcome == Outcome::Passed;
         self.finish(name, outcome, begun, count_tests(&output));
+        passed
+    }
+
+    /// Runs work of our own whose result later steps need.
+    pub(crate) fn work<T>(
+        &mut self,
+        name: &str,
+        work: impl FnOnce() -> anyhow::Result<T>,
+    ) -> anyhow::Result<T> {
+        self.announce(name);
+        let begun = Instant::now();
+        let result = work();
+        let outcome = if result.is_ok() { Outcome::Passed } else { Outcome::Failed };
+        self.finish(name, outcome, begun, Tests::default());
+        result
     }
 
     /// Runs work of our own: its findings are the failures.

@@ -1,5 +1,5 @@
-//! The kinds of the group `spanwire.dev`: what people declare, what the controller publishes, what workers report. It
-//! refuses decisions: a value that a schema cannot judge stays text.
+//! The kinds of the group `spanwire.dev`: what people declare, what the controller publishes, what workers report; and
+//! the metrics by name. It refuses decisions: a value that a schema cannot judge stays text.
 //!
 //! Without features these are plain structs with serde and a JSON schema. The feature `kube` adds the root types of
 //! the Kubernetes API and [`crds`](crate::crds()), the generated definitions.
@@ -24,6 +24,7 @@ mod crds;
 mod duration;
 mod gateway;
 mod gateway_network;
+pub mod metrics;
 mod moment;
 mod object;
 #[cfg(feature = "kube")]

@@ -1,4 +1,4 @@
-//! The command line: arguments in, text and exit code out. It refuses to write anything anywhere.
+//! The command line: arguments in, text and exit code out. It refuses to write an object anywhere.
 
 use std::{
     fs,
@@ -11,7 +11,7 @@ use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
 use spanwire_engine::port::ControlView;
 use spanwire_store::{Place, cluster, dir::Controller};
 
-use crate::{Declared, Error, plan, show, status};
+use crate::{Declared, Error, join, plan, show, status};
 
 /// How long a look at an API server may take.
 const LOOK: Duration = Duration::from_secs(30);
@@ -28,11 +28,12 @@ Exit codes:
   2  the command line is wrong
   3  with --exit-code: something is not Ready (status), or the change is invalid or takes a path away (plan)";
 
-/// Look at a Spanwire control store and try changes before they are applied. Reads only.
+/// Look at a Spanwire control store, try changes before they are applied, and print what a new worker cluster needs. Writes
+/// no object.
 #[derive(Debug, Parser)]
 #[command(name = "spanwirectl", version, after_help = EXIT_CODES, disable_help_subcommand = true)]
 pub(crate) struct Cli {
-    /// The control store: kube, kube:CONTEXT of the kubeconfig, or dir:PATH
+    /// The control store: kube, kube:CONTEXT of the kubeconfig, in-cluster, or dir:PATH
     #[arg(long, global = true, env = "SPANWIRE_CONTROL", value_name = "PLACE", default_value = "kube")]
     control: Place,
     /// Namespace of --control kube [default: the context's]
@@ -65,6 +66,16 @@ Examples:
 The controller's and the workers' own decisions are played through in memory, with every member alive and every link
 working; at most connectTimeout a phase is added where one does not answer. Nothing is written.")]
     Plan(Plan),
+    /// Print what to apply in the control cluster and in the worker's, for a new worker cluster.
+    #[command(after_help = "\
+Examples:
+  spanwirectl join berlin --subnet 10.7.1.0/24 | kubectl --context CONTROL apply -f -
+  spanwirectl join berlin --side worker --server https://control.example:6443 | kubectl --context BERLIN apply -f -
+
+--side control prints a ServiceAccount, its Role with every right explained, a RoleBinding and the Gateway. --side worker
+makes a token for that account, with your own rights in the control cluster, and prints it in a Secret: treat the output
+like a password. The same command again renews it. Nothing is applied.")]
+    Join(Box<join::Join>),
     /// Print a completion script.
     #[command(after_help = "\
 Examples:
@@ -118,7 +129,10 @@ enum Output {
 /// What to print, and the exit code.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Said {
+    /// Standard output.
     pub(crate) text: String,
+    /// Standard error: what a person has to know besides.
+    pub(crate) notes: String,
     pub(crate) code: u8,
 }
 
@@ -139,10 +153,15 @@ pub(crate) fn run(cli: Cli, program: &'static str) -> Result<Said, Error> {
             let forecast = plan::forecast(&look()?, &declared);
             say(&forecast, forecast.is_harmless(), &form, show::plan)
         }
+        Command::Join(join) => {
+            let printed = runtime()?.block_on(join.run(&control, namespace.as_deref()));
+            let join::Printed { text, notes } = printed.map_err(Error::Join)?;
+            Ok(Said { text, notes, code: 0 })
+        }
         Command::Completion { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), program, &mut script);
-            Ok(Said { text: String::from_utf8_lossy(&script).into_owned(), code: 0 })
+            Ok(Said { text: String::from_utf8_lossy(&script).into_owned(), notes: String::new(), code: 0 })
         }
     }
 }
@@ -158,26 +177,34 @@ fn say<T: serde::Serialize>(
         Output::Json => format!("{}\n", serde_json::to_string_pretty(answer).map_err(Error::Json)?),
         Output::Yaml => serde_saphyr::to_string(answer).map_err(Error::Yaml)?,
     };
-    Ok(Said { text, code: if form.exit_code && !good { NOT_GOOD } else { 0 } })
+    Ok(Said { text, notes: String::new(), code: if form.exit_code && !good { NOT_GOOD } else { 0 } })
 }
 
 fn look(control: &Place, namespace: Option<&str>) -> Result<ControlView, Error> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Error::Start)?;
-    runtime.block_on(async {
+    runtime()?.block_on(async {
         match control {
             Place::Dir(path) => {
                 let looked = async { Controller::open(path)?.look().await };
                 looked.await.map_err(Error::Store)
             }
             Place::Kube { context } => {
-                let looked = async {
-                    cluster::look(&cluster::Connection::open(context.as_deref(), namespace).await?).await
-                };
-                let looked = tokio::time::timeout(LOOK, looked).await.map_err(|_| Error::Late(LOOK))?;
-                looked.map_err(Error::Cluster)
+                look_at(cluster::Connection::open(context.as_deref(), namespace)).await
             }
+            Place::InCluster => look_at(std::future::ready(cluster::Connection::in_cluster(namespace))).await,
         }
     })
+}
+
+async fn look_at(
+    connection: impl Future<Output = Result<cluster::Connection, cluster::Error>>,
+) -> Result<ControlView, Error> {
+    let looked = async { cluster::look(&connection.await?).await };
+    let looked = tokio::time::timeout(LOOK, looked).await.map_err(|_| Error::Late(LOOK))?;
+    looked.map_err(Error::Cluster)
+}
+
+fn runtime() -> Result<tokio::runtime::Runtime, Error> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Error::Start)
 }
 
 fn declaration(file: &Path) -> Result<Declared, Error> {

@@ -39,6 +39,9 @@ pub enum Error {
     /// The answer could not be expressed as YAML.
     #[error("failed to express the answer as YAML")]
     Yaml(#[source] serde_saphyr::ser::Error),
+    /// A new worker cluster can't be prepared.
+    #[error("failed to prepare the new gateway")]
+    Join(#[source] crate::join::Error),
     /// The system gives no threads.
     #[error("failed to start")]
     Start(#[source] io::Error),

@@ -1,5 +1,5 @@
-//! `spanwirectl`: look at a control store and try changes before they are applied. It refuses to decide anything itself:
-//! every answer comes from the engine, fed with what the store holds.
+//! `spanwirectl`: look at a control store, try changes before they are applied, print what a new worker cluster needs. It
+//! refuses to decide anything itself: every verdict comes from the engine, fed with what the store holds.
 //!
 //! ```
 //! use spanwire_ctl::{Declared, plan::{forecast, settled}};
@@ -30,6 +30,7 @@ mod cli;
 mod declared;
 mod error;
 mod imagine;
+mod join;
 mod links;
 pub mod plan;
 mod show;
@@ -41,14 +42,16 @@ use clap::Parser as _;
 
 pub use declared::Declared;
 pub use error::Error;
+pub use join::Error as JoinError;
 
 /// Runs the command line of this process.
 pub fn main(program: &'static str) -> ExitCode {
     let command = cli::Cli::parse();
     match cli::run(command, program) {
-        Ok(cli::Said { text, code }) => {
+        Ok(cli::Said { text, notes, code }) => {
             // A closed pipe (`| head`) is no fault of ours, and nobody is there to be told.
             let _ = std::io::stdout().write_all(text.as_bytes());
+            eprint!("{notes}");
             ExitCode::from(code)
         }
         Err(error) => {

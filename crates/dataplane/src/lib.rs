@@ -63,7 +63,8 @@ mod netlink;
 mod nft;
 pub mod probe;
 pub mod process;
-mod sysctl;
+pub mod sysctl;
+pub mod traffic;
 mod uapi;
 mod wireguard;
 

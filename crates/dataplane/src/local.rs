@@ -22,7 +22,7 @@ use std::{
     net::{IpAddr, SocketAddr},
     path::PathBuf,
     sync::{
-        Mutex, PoisonError,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
 };
@@ -37,7 +37,15 @@ pub use drift::Drift;
 pub use error::Error;
 pub use recover::secret_of;
 
-use crate::{Sent, control, key::SecretKey, netlink::Netlink, nft::Filter, wireguard::Wireguard};
+use crate::{
+    Sent, control,
+    key::SecretKey,
+    netlink::Netlink,
+    nft::Filter,
+    sysctl::{self, Sysctl},
+    traffic::Traffic,
+    wireguard::Wireguard,
+};
 
 /// What [`LocalDevices::open`] has to know.
 pub struct Options {
@@ -51,6 +59,8 @@ pub struct Options {
     pub uapi_dir: PathBuf,
     /// A directory that is emptied by a reboot, for what has to be undone later.
     pub run_dir: PathBuf,
+    /// Where the kernel's switches of this network namespace are writable: /proc/sys/net, or where that is mounted.
+    pub sysctl_dir: PathBuf,
     /// The protocol number of all our routes and rules.
     pub protocol: u8,
     /// The priority of our `iif` rules. Rules for the host's own traffic stand 1,000 and more behind it, the rules that
@@ -74,10 +84,22 @@ impl Options {
             control_socket: control_socket.into(),
             uapi_dir: PathBuf::from("/var/run/wireguard"),
             run_dir: run_dir.into(),
+            sysctl_dir: PathBuf::from(sysctl::USUAL),
             protocol: 83,
             rule_base: 10_000,
             probe_table: 5179,
         }
+    }
+}
+
+/// How many times a host was written to. Clones show the same count.
+#[derive(Debug, Clone, Default)]
+pub struct Writes(Arc<AtomicU64>);
+
+impl Writes {
+    /// The count so far.
+    pub fn count(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
     }
 }
 
@@ -89,17 +111,18 @@ pub struct LocalDevices {
     control: control::Client,
     wireguard: Wireguard,
     filter: Filter,
-    writes: AtomicU64,
+    sysctl: Sysctl,
+    writes: Writes,
     drain: drain::Drain,
     /// Endpoints last seen on devices: a hint for peers that have to be made again.
     endpoints: Mutex<BTreeMap<(DeviceName, PublicKey), SocketAddr>>,
 }
 
 impl LocalDevices {
-    /// Checks what is needed at start: `nft`, netlink, and any WireGuard.
+    /// Checks what is needed at start: switches of the kernel, `nft`, netlink, and any WireGuard.
     ///
     /// # Errors
-    /// A missing or old `nft`; neither a TUN device node nor a WireGuard in the kernel.
+    /// A folder without switches; a missing or old `nft`; neither a TUN device node nor a WireGuard in the kernel.
     pub async fn open(options: Options) -> Result<Self, Error> {
         start::open(options).await
     }
@@ -140,7 +163,20 @@ impl LocalDevices {
     /// How many times the host was written to since this was opened: netlink changes, configuration changes of devices
     /// and packet filter transactions.
     pub fn writes(&self) -> u64 {
-        self.writes.load(Ordering::Relaxed)
+        self.writes.count()
+    }
+
+    /// The count of writes, for whoever looks while this is in use elsewhere.
+    pub fn counted_writes(&self) -> Writes {
+        self.writes.clone()
+    }
+
+    /// The way to what devices show of their traffic, for whoever looks while this is in use elsewhere.
+    ///
+    /// # Errors
+    /// No netlink socket.
+    pub fn traffic(&self) -> Result<Traffic, Error> {
+        Traffic::open(self.options.uapi_dir.clone()).map_err(Error::Configuration)
     }
 
     /// Puts back the switches of all interfaces that were moved for our devices, for an uninstall. Returns what was
@@ -149,11 +185,11 @@ impl LocalDevices {
     /// # Errors
     /// A switch that cannot be written, or a record that cannot be read.
     pub fn undo_sysctls(&self) -> Result<Vec<String>, Error> {
-        for_all::undo(&self.options.run_dir)
+        for_all::undo(&self.sysctl, &self.options.run_dir)
     }
 
     fn wrote(&self) {
-        self.writes.fetch_add(1, Ordering::Relaxed);
+        self.writes.0.fetch_add(1, Ordering::Relaxed);
     }
 
     fn endpoints(&self) -> std::sync::MutexGuard<'_, BTreeMap<(DeviceName, PublicKey), SocketAddr>> {

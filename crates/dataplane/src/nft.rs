@@ -1,13 +1,15 @@
 //! The packet filter table `inet spanwire`: written as a whole in one transaction, and judged by what the kernel holds. It
-//! refuses to read or write any other table.
+//! refuses to read or write any other table but the one for handovers.
 
 mod expression;
+mod handover;
 mod marker;
 mod render;
 mod run;
 
 use spanwire_engine::{Class, firewall::Firewall};
 
+pub(crate) use handover::Handover;
 use run::Nft;
 
 /// The name of the table.
@@ -80,25 +82,38 @@ impl Filter {
 
     /// The digest of the firewall that stands; `None`: there is none, or it is not as it was written.
     pub(crate) async fn standing(&self) -> Result<Option<String>, Error> {
-        Ok(self.nft.list().await?.and_then(|listing| marker::read(&listing)))
+        Ok(self.nft.list(TABLE).await?.and_then(|listing| marker::read(&listing)))
     }
 
     /// Replaces the table in one transaction, reads it back, and leaves the mark by which [`Filter::standing`] knows it.
     pub(crate) async fn replace(&self, firewall: &Firewall) -> Result<(), Error> {
-        let standing = self.nft.list().await?.filter(|listing| marker::read(listing).is_some());
+        let standing = self.nft.list(TABLE).await?.filter(|listing| marker::read(listing).is_some());
         self.nft
             .apply("replace the packet filter table", &render::table(firewall, standing.as_ref()))
             .await?;
-        let listing = self.nft.list().await?.ok_or(Error::Vanished)?;
+        let listing = self.nft.list(TABLE).await?.ok_or(Error::Vanished)?;
         self.nft.apply("mark the packet filter table", &marker::write(&firewall.digest(), &listing)).await
     }
 
     /// Removes the table, if it is there.
     pub(crate) async fn remove(&self) -> Result<bool, Error> {
-        if self.nft.list().await?.is_none() {
+        if self.nft.list(TABLE).await?.is_none() {
             return Ok(false);
         }
         self.nft.apply("remove the packet filter table", &render::removal()).await.map(|()| true)
+    }
+
+    /// Writes the rules of a handover in place of those of an earlier one.
+    pub(crate) async fn begin_handover(&self, handover: Handover<'_>) -> Result<(), Error> {
+        self.nft.apply_json("write the rules of a handover", &handover::rules(handover)).await
+    }
+
+    /// Removes them, if they are there.
+    pub(crate) async fn end_handover(&self) -> Result<bool, Error> {
+        if self.nft.list(handover::TABLE).await?.is_none() {
+            return Ok(false);
+        }
+        self.nft.apply_json("remove the rules of a handover", &handover::removal()).await.map(|()| true)
     }
 }
 

@@ -4,6 +4,7 @@
 
 mod configuration;
 mod device;
+mod figures;
 mod kernel_devices;
 mod listen;
 mod plan;
@@ -18,6 +19,7 @@ use std::{future::Future, io, path::PathBuf, sync::Arc};
 use spanwire_engine::Class;
 
 use crate::{kernel, netlink};
+pub use figures::{Figures, Held};
 use registry::Registry;
 
 /// Where a device node for TUN devices is expected.
@@ -106,12 +108,16 @@ impl Error {
 }
 
 /// Runs until `shutdown` resolves; then the devices go, with their sockets. Everything happens in the network namespace
-/// of the calling thread.
+/// of the calling thread. `ready` is told once the control socket listens, and how to look at what is held.
 ///
 /// # Errors
 /// Neither a TUN device node nor a WireGuard in the kernel, another process at the control socket, or a socket that
 /// cannot be made.
-pub async fn serve(config: ProcessConfig, shutdown: impl Future<Output = ()>) -> Result<(), Error> {
+pub async fn serve(
+    config: ProcessConfig,
+    ready: impl FnOnce(Figures),
+    shutdown: impl Future<Output = ()>,
+) -> Result<(), Error> {
     let node = std::fs::OpenOptions::new().read(true).write(true).open(TUN);
     if let Err(error) = node {
         let kernel = kernel::Client::open().map_err(Error::Kernel)?;
@@ -125,6 +131,7 @@ pub async fn serve(config: ProcessConfig, shutdown: impl Future<Output = ()>) ->
     let registry = Arc::new(Registry::open(config.uapi_dir)?);
     let watcher = Arc::clone(&registry).watch_interfaces()?;
     tracing::info!(socket = %config.control_socket.display(), "dataplane is ready");
+    ready(Figures::of(Arc::clone(&registry)));
     tokio::select! {
         () = server::run(control, Arc::clone(&registry)) => {}
         () = watcher => {}

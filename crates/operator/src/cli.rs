@@ -2,9 +2,10 @@
 
 pub mod numbers;
 
-use std::{path::PathBuf, time::Duration};
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use spanwire_dataplane::sysctl;
 use spanwire_engine::GatewayName;
 
 pub use numbers::Numbers;
@@ -53,6 +54,10 @@ pub struct Common {
     /// [default: nothing is sent]
     #[arg(long, global = true, env = "OTEL_EXPORTER_OTLP_ENDPOINT", value_name = "URL", value_parser = collector)]
     pub otlp_endpoint: Option<String>,
+    /// Answers /metrics, /healthz and /readyz at this address (such as 0.0.0.0:9180) by plain HTTP; not with --once,
+    /// --dry-run or --uninstall [default: nothing listens]
+    #[arg(long, global = true, env = "SPANWIRE_METRICS_LISTEN", value_name = "ADDRESS:PORT", value_parser = listen)]
+    pub metrics_listen: Option<SocketAddr>,
 }
 
 impl Common {
@@ -137,7 +142,7 @@ pub struct Rhythm {
 /// `spanwire controller`.
 #[derive(Debug, Clone, Args)]
 pub struct ControllerArgs {
-    /// Where networks, gateways and intents are: kube, kube:CONTEXT or dir:PATH
+    /// Where networks, gateways and intents are: kube, kube:CONTEXT, in-cluster or dir:PATH
     #[arg(long, env = "SPANWIRE_CONTROL", value_name = "PLACE")]
     pub control: Place,
     /// Namespace of --control kube [default: the context's, or the pod's own]
@@ -151,13 +156,13 @@ pub struct ControllerArgs {
 /// `spanwire worker`.
 #[derive(Debug, Clone, Args)]
 pub struct WorkerArgs {
-    /// Where gateways and intents are: kube, kube:CONTEXT or dir:PATH
+    /// Where gateways and intents are: kube, kube:CONTEXT, in-cluster or dir:PATH
     #[arg(long, env = "SPANWIRE_CONTROL", value_name = "PLACE")]
     pub control: Place,
     /// Namespace of --control kube [default: the context's, or the pod's own]
     #[arg(long, env = "SPANWIRE_CONTROL_NAMESPACE", value_name = "NAMESPACE")]
     pub control_namespace: Option<String>,
-    /// Where this worker keeps its records: kube, kube:CONTEXT or dir:PATH
+    /// Where this worker keeps its records: kube, kube:CONTEXT, in-cluster or dir:PATH
     #[arg(long, env = "SPANWIRE_LOCAL", value_name = "PLACE")]
     pub local: Place,
     /// Namespace of --local kube [default: the context's, or the pod's own]
@@ -175,6 +180,10 @@ pub struct WorkerArgs {
     /// Folder for what lasts until the next boot (what reverse-path filtering was before)
     #[arg(long, default_value = "/run/spanwire", env = "SPANWIRE_RUN_DIR", value_name = "PATH")]
     pub run_dir: PathBuf,
+    /// Where the kernel's switches are writable: where the host's /proc/sys/net is mounted, in a container whose own is
+    /// read-only
+    #[arg(long, default_value = sysctl::USUAL, env = "SPANWIRE_SYSCTL_DIR", value_name = "PATH")]
+    pub sysctl_dir: PathBuf,
     /// File of the private key, made if missing [default: private.key in the folder of --local dir, or the Secret
     /// spanwire-GATEWAY of --local kube]
     #[arg(long, env = "SPANWIRE_KEY_FILE", value_name = "PATH")]
@@ -216,6 +225,11 @@ fn collector(text: &str) -> Result<String, String> {
     } else {
         Err("use the address of a collector's OTLP over HTTP, such as http://collector:4318".to_owned())
     }
+}
+
+fn listen(text: &str) -> Result<SocketAddr, String> {
+    text.parse()
+        .map_err(|_| "use an address of this host and a port, such as 0.0.0.0:9180 or [::]:9180".to_owned())
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {
@@ -273,6 +287,17 @@ mod tests {
         assert_eq!(named.collector(), Some("http://c:4318"));
         let refused = common(&["--otlp-endpoint", "c:4317"]).unwrap_err();
         assert!(refused.to_string().contains("http://collector:4318"), "{refused}");
+    }
+
+    #[test]
+    fn nothing_listens_unless_an_address_is_named() {
+        assert_eq!(common(&[]).unwrap().metrics_listen, None);
+        let named = common(&["--metrics-listen", "[::1]:9180"]).unwrap();
+        assert_eq!(named.metrics_listen.unwrap().port(), 9180);
+        for wrong in ["9180", ":9180", "localhost:9180", "192.0.2.1"] {
+            let refused = common(&["--metrics-listen", wrong]).unwrap_err().to_string();
+            assert!(refused.contains("such as 0.0.0.0:9180"), "{refused}");
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! apply touch the world; it refuses to decide anything itself, and to run beside another controller of the same store.
 
 pub mod apply;
+pub mod heard;
 pub mod observe;
 pub mod plan;
 pub mod report;
@@ -17,6 +18,8 @@ use crate::{
     clock::Clock,
     driver::{Outcome, Reconciler},
     events::Events,
+    health::Health,
+    metrics::changes::Networks,
     traces,
 };
 
@@ -32,6 +35,10 @@ pub struct Controller<S> {
     pub clock: Clock,
     /// Where people are told what happened.
     pub events: Events,
+    /// Where it is said that the store was read.
+    pub health: Health,
+    /// The networks as they are shown to who scrapes.
+    pub networks: Networks,
 }
 
 impl<S: ControllerStore> Reconciler for Controller<S> {
@@ -40,8 +47,11 @@ impl<S: ControllerStore> Reconciler for Controller<S> {
             Ok(fetched) => fetched,
             Err(fault) => return Outcome::failed(fault),
         };
+        self.health.looked();
         traces::link(&fetched.view.traces);
         let planned = plan::plan(validate::validate(fetched));
-        report::report(apply::apply(&self.store, &self.events, planned).await)
+        let applied = apply::apply(&self.store, &self.events, planned).await;
+        self.networks.note(&applied);
+        report::report(applied)
     }
 }

@@ -38,12 +38,13 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
 }
 
 fn start(common: Common, command: Command) -> anyhow::Result<ExitCode> {
+    let (output, listen) = (common.output(), common.metrics_listen);
     let runtime = runtime(&command).context("cannot start the runtime")?;
     let code = runtime.block_on(async {
         match command {
-            Command::Controller(args) => controller::start::start(*args, common.output()).await,
-            Command::Worker(args) => worker::start::start(*args, common.output()).await,
-            Command::Dataplane(args) => dataplane::start(args).await,
+            Command::Controller(args) => controller::start::start(*args, output, listen).await,
+            Command::Worker(args) => worker::start::start(*args, output, listen).await,
+            Command::Dataplane(args) => dataplane::start(args, listen).await,
         }
     })?;
     runtime.shutdown_timeout(LEAVE);

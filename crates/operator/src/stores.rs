@@ -38,6 +38,7 @@ impl Site {
             Place::Kube { context } => {
                 Site::Cluster(cluster::Connection::open(context.as_deref(), namespace).await?)
             }
+            Place::InCluster => Site::Cluster(cluster::Connection::in_cluster(namespace)?),
         })
     }
 

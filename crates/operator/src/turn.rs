@@ -7,6 +7,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::{
     driver::retry,
+    health::Health,
     lease::{self, Lease},
     lock::{Held, Lock},
     stop::Stop,
@@ -32,6 +33,8 @@ pub struct Claim<'a> {
     pub site: &'a Site,
     /// The name of its lease.
     pub lease: String,
+    /// What is told of standing by.
+    pub health: Health,
 }
 
 impl Claim<'_> {
@@ -55,7 +58,13 @@ impl Claim<'_> {
     /// Lock or lease can't even be tried.
     pub async fn take(&self, stop: &Stop) -> anyhow::Result<Option<Turn>> {
         let wait = async {
-            let held = self.lock.take().await?;
+            let held = match self.lock.try_take()? {
+                Some(held) => held,
+                None => {
+                    self.health.stands_by();
+                    self.lock.take().await?
+                }
+            };
             let mut turn = Turn { _held: held, lease: self.ask_until_answered().await? };
             if let Some(lease) = &mut turn.lease
                 && timeout(ONCE, lease.held()).await.is_err()
@@ -64,8 +73,10 @@ impl Claim<'_> {
                     lease = self.lease,
                     "another process holds the lease: standing by until it ends"
                 );
+                self.health.stands_by();
                 lease.held().await;
             }
+            self.health.begins();
             anyhow::Ok(turn)
         };
         tokio::select! {

@@ -32,6 +32,7 @@ use crate::{
     clock::Clock,
     driver::{Outcome, Reconciler},
     events::Events,
+    metrics::links::Measures,
     resolver::Resolver,
     traces,
 };
@@ -94,6 +95,8 @@ pub struct Worker<C, L, D, P> {
     pub ports: Ports<C, L, D, P>,
     /// Where people are told what happened to links.
     pub events: Events,
+    /// Where passes say what they came to.
+    pub measures: Measures,
     /// The statuses last reported: a hint for when the control store can't be read.
     pub said: BTreeMap<NetworkName, WorkerStatus>,
 }

@@ -12,13 +12,17 @@ pub enum Place {
         /// The context.
         context: Option<String>,
     },
+    /// The API server of the cluster in which this pod runs, by the pod's own account, whatever a kubeconfig says.
+    InCluster,
 }
+
+const IN_CLUSTER: &str = "in-cluster";
 
 /// Why a place can't be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlaceError {
     /// The text is no place.
-    #[error("{0:?} is not a place: write dir:PATH, or kube or kube:CONTEXT")]
+    #[error("{0:?} is not a place: write dir:PATH, kube, kube:CONTEXT, or in-cluster")]
     Unknown(String),
     /// The path is missing.
     #[error("dir: needs a path, such as dir:/var/lib/spanwire")]
@@ -35,6 +39,7 @@ impl FromStr for Place {
                 Ok(Place::Kube { context: Some(context.to_owned()) })
             }
             None if text == "kube" => Ok(Place::Kube { context: None }),
+            None if text == IN_CLUSTER => Ok(Place::InCluster),
             Some(_) | None => Err(PlaceError::Unknown(text.to_owned())),
         }
     }
@@ -46,6 +51,7 @@ impl fmt::Display for Place {
             Place::Dir(path) => write!(f, "dir:{}", path.display()),
             Place::Kube { context: Some(context) } => write!(f, "kube:{context}"),
             Place::Kube { context: None } => f.write_str("kube"),
+            Place::InCluster => f.write_str(IN_CLUSTER),
         }
     }
 }
@@ -56,11 +62,11 @@ mod tests {
 
     #[test]
     fn places_round_trip() {
-        for text in ["dir:/srv/a", "dir:relative", "kube", "kube:prod"] {
+        for text in ["dir:/srv/a", "dir:relative", "kube", "kube:prod", "in-cluster"] {
             assert_eq!(text.parse::<Place>().unwrap().to_string(), text);
         }
         for (bad, words) in
-            [("dir:", "needs a path"), ("kube:", "dir:PATH"), ("/srv", "dir:PATH"), ("s3:x", "dir:PATH")]
+            [("dir:", "needs a path"), ("kube:", "dir:PATH"), ("/srv", "dir:PATH"), ("s3:x", "in-cluster")]
         {
             let error = bad.parse::<Place>().unwrap_err().to_string();
             assert!(error.contains(words), "{bad}: {error}");

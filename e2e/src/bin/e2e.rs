@@ -8,7 +8,9 @@ use std::{
 
 use anyhow::{Context as _, Result};
 use clap::{Parser, ValueEnum as _};
-use e2e::{Fleet, Laggard, Outcome, Provider, Say, Scenario, Setup, interrupt, say, scenario};
+use e2e::{
+    Fleet, Laggard, Outcome, Provider, Say, Scenario, Setup, fleet, interrupt, say, scenario, setup::Clusters,
+};
 use serde::Serialize;
 use spanwire_engine::Phase;
 use spanwire_testkit::lab::userns;
@@ -21,6 +23,8 @@ Examples:
   cargo xtask e2e --all                              every scenario on API servers: about ten minutes
   cargo xtask e2e --scenario failover --scenario key-loss
   cargo xtask e2e --provider files --all             the same without API servers, where they make sense
+  cargo xtask e2e --provider kind                    with the chart on clusters of kind, traffic between pods (Docker, root)
+  cargo xtask e2e --provider kind --scenario chart --node-image spanwire-kind-node:1.37.2
   cargo xtask e2e --scenario hub-change --keep       leaves everything running until Ctrl-C";
 
 /// Runs the end-to-end scenarios
@@ -51,9 +55,24 @@ struct Cli {
     /// Prints one JSON document on standard output, progress on standard error
     #[arg(long)]
     json: bool,
-    /// Leaves the last scenario running until Ctrl-C, and says where its files are
+    /// Leaves the last scenario running until Ctrl-C, and says where its files are; clusters of kind stay after that
     #[arg(long)]
     keep: bool,
+    /// With --provider kind: the image of the nodes [default: that of the installed kind]
+    #[arg(long, value_name = "IMAGE")]
+    node_image: Option<String>,
+    /// With --provider kind: uses clusters that an earlier run kept
+    #[arg(long)]
+    reuse: bool,
+    /// With --provider kind: the archive of the product's image [default: made by `cargo xtask image`]
+    #[arg(long, value_name = "FILE", env = "SPANWIRE_IMAGE", hide_env = true, default_value = "")]
+    image: PathBuf,
+    /// With --provider kind: the chart
+    #[arg(long, value_name = "FOLDER", env = "SPANWIRE_CHART", hide_env = true, default_value = "charts/spanwire")]
+    chart: PathBuf,
+    /// With --provider kind: the chart that is installed first and upgraded from [default: the present one]
+    #[arg(long, value_name = "FOLDER")]
+    previous_chart: Option<PathBuf>,
     /// Where a failed run leaves logs, objects and audit logs
     #[arg(long, default_value = "target/e2e", value_name = "FOLDER")]
     artefacts: PathBuf,
@@ -88,7 +107,11 @@ impl Cli {
         let all = Scenario::value_variants().iter().copied();
         let scenarios: Vec<Scenario> = match (self.all, self.scenarios.is_empty()) {
             (true, _) => {
-                let fits = |one: &Scenario| self.provider == Provider::Local || !one.needs_servers();
+                let fits = |one: &Scenario| match self.provider {
+                    Provider::Files => !one.needs_servers() && !one.needs_clusters(),
+                    Provider::Local => !one.needs_clusters(),
+                    Provider::Kind => !one.needs_servers(),
+                };
                 all.filter(|one| fits(one) && !one.is_named_only()).collect()
             }
             (false, true) => vec![Scenario::HubChange, Scenario::FullMesh],
@@ -101,11 +124,22 @@ impl Cli {
                 own_clusters_away: self.own_clusters_away,
                 members: self.members,
                 rate: self.rate,
+                clusters: self.clusters(),
                 ..Setup::for_scenario(scenario)
             },
             must_lose: false,
         };
         scenarios.into_iter().map(case).collect()
+    }
+
+    fn clusters(&self) -> Clusters {
+        Clusters {
+            image: self.image.clone(),
+            chart: self.chart.clone(),
+            previous_chart: self.previous_chart.clone(),
+            node_image: self.node_image.clone(),
+            reuse: self.reuse,
+        }
     }
 
     fn run(&self, case: &Case) -> (Option<Fleet>, Row) {
@@ -180,10 +214,11 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: &Cli) -> Result<ExitCode> {
-    if userns::is_needed() {
+    if userns::is_needed() && cli.provider != Provider::Kind {
         userns::enter().context(userns::REMEDY)?;
     }
     interrupt::watch()?;
+    let _made = fleet::MadeClusters { keep: cli.keep };
     let mut rows: Vec<Row> = Vec::new();
     let cases = cli.cases();
     for (at, case) in cases.iter().enumerate() {

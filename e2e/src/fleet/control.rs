@@ -9,7 +9,7 @@ use std::{
 use anyhow::{Context as _, Result};
 use spanwire_api::{Kind, Object};
 
-use super::servers::Servers;
+use super::{kind::Clusters, servers::Servers};
 
 /// The control store of a fleet, and the local ones of its workers.
 #[derive(Debug)]
@@ -18,6 +18,8 @@ pub(crate) enum Control {
     Files(PathBuf),
     /// An API server for the controller, and one for each worker.
     Servers(Box<Servers>),
+    /// Clusters that run the product by themselves.
+    Clusters(Box<Clusters>),
 }
 
 /// What a process has to be told to find its stores.
@@ -35,6 +37,7 @@ impl Control {
                 Places { arguments: vec!["--control".into(), place(path)], ..Places::default() }
             }
             Self::Servers(servers) => servers.of_controller(),
+            Self::Clusters(_) => Places::default(),
         }
     }
 
@@ -47,6 +50,7 @@ impl Control {
                 Ok(Places { arguments, ..Places::default() })
             }
             Self::Servers(servers) => servers.of_worker(name),
+            Self::Clusters(_) => Ok(Places::default()),
         }
     }
 
@@ -55,6 +59,7 @@ impl Control {
         match self {
             Self::Files(path) => replace(&path.join(S::PLURAL).join(format!("{name}.yaml")), text),
             Self::Servers(servers) => servers.apply(text),
+            Self::Clusters(clusters) => clusters.apply(text),
         }
     }
 
@@ -62,7 +67,8 @@ impl Control {
     pub(crate) fn object<S: Kind>(&self, name: &str) -> Result<Option<Object<S>>> {
         match self {
             Self::Files(path) => parse(&path.join(S::PLURAL).join(format!("{name}.yaml"))),
-            Self::Servers(servers) => servers.object(name),
+            Self::Servers(servers) => servers.admin().object(name),
+            Self::Clusters(clusters) => clusters.admin().object(name),
         }
     }
 
@@ -70,7 +76,8 @@ impl Control {
     pub(crate) fn status<S: Kind>(&self, name: &str, owner: &str) -> Result<Option<S::Status>> {
         let object = match self {
             Self::Files(path) => parse(&path.join(S::PLURAL).join(format!("{name}.status.{owner}.yaml")))?,
-            Self::Servers(servers) => servers.object::<S>(name)?,
+            Self::Servers(servers) => servers.admin().object::<S>(name)?,
+            Self::Clusters(clusters) => clusters.admin().object::<S>(name)?,
         };
         Ok(object.and_then(|object| object.status))
     }

@@ -21,6 +21,8 @@ pub struct Member {
     worker: Option<Process>,
     dataplane: Option<Process>,
     host: Host,
+    /// Where its traffic begins and ends, if not on the host itself.
+    pod: Option<Host>,
     subnet: IpNet,
     folder: PathBuf,
 }
@@ -36,7 +38,13 @@ impl Member {
         }
         let folder = folder.join(name);
         fs::create_dir_all(&folder).with_context(|| format!("making {}", folder.display()))?;
-        Ok(Self { worker: None, dataplane: None, host, subnet: address.trunc(), folder })
+        Ok(Self { worker: None, dataplane: None, host, pod: None, subnet: address.trunc(), folder })
+    }
+
+    /// A node whose cluster runs the product, with a pod on it.
+    pub(crate) fn of_cluster(host: Host, pod: Host, subnet: IpNet, folder: &Path) -> Self {
+        let folder = folder.join(host.name());
+        Self { worker: None, dataplane: None, host, pod: Some(pod), subnet, folder }
     }
 
     /// Starts the dataplane, then the worker.
@@ -85,6 +93,11 @@ impl Member {
     /// Its host.
     pub fn host(&self) -> &Host {
         &self.host
+    }
+
+    /// The pod between which and others traffic is measured; `None`: it is measured between hosts.
+    pub fn pod(&self) -> Option<&Host> {
+        self.pod.as_ref()
     }
 
     /// The prefix behind it.

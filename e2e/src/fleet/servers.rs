@@ -5,17 +5,15 @@ use std::{collections::BTreeSet, net::SocketAddr, path::Path, sync::Arc};
 
 use anyhow::{Context as _, Result};
 use k8s_openapi::api::{core::v1::Secret, rbac::v1::Role};
-use kube::{
-    Api, Client,
-    api::{DeleteParams, DynamicObject, ListParams},
-};
-use spanwire_api::{
-    AppliedIntentSpec, GatewayNetworkSpec, GatewaySpec, Kind, Object, TunnelLinkSpec, WorkerSliceConfigSpec,
-    rbac, resource,
-};
+use kube::{Api, api::DeleteParams};
+use spanwire_api::rbac;
 use spanwire_testkit::control_plane::{ADMIN, ControlPlane, Exposed, Mark, Options, Request, Snapshot};
 
-use super::{Member, NETWORK, control::Places};
+use super::{
+    Member, NETWORK,
+    admin::{self, Admin},
+    control::Places,
+};
 
 /// The namespace of everything in the control cluster.
 const NAMESPACE: &str = "spanwire";
@@ -24,9 +22,8 @@ const MOST_CLUSTERS: usize = 4;
 
 /// See the module.
 pub(crate) struct Servers {
-    runtime: tokio::runtime::Runtime,
+    admin: Admin,
     control: ControlPlane,
-    client: Client,
     controller: String,
     /// The API servers of the workers: one each, or one for all.
     own: Vec<Arc<ControlPlane>>,
@@ -55,11 +52,7 @@ struct Cluster {
 impl Servers {
     /// Starts them all at once.
     pub(crate) fn start(members: &[Member]) -> Result<Self> {
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(1)
-            .enable_all()
-            .build()
-            .context("making a runtime")?;
+        let runtime = admin::runtime()?;
         let begin = |name: &str| ControlPlane::start(Options::named(name));
         let (control, planes) = std::thread::scope(|scope| {
             let control = scope.spawn(|| begin("control"));
@@ -80,7 +73,12 @@ impl Servers {
         for (member, plane) in members.iter().zip(own.iter().cycle()) {
             workers.push(runtime.block_on(join(&control, Arc::clone(plane), member))?);
         }
-        Ok(Self { runtime, control, client, controller, own, workers, empty: None })
+        let admin = Admin::on(runtime, client, NAMESPACE);
+        Ok(Self { admin, control, controller, own, workers, empty: None })
+    }
+
+    pub(super) fn admin(&self) -> &Admin {
+        &self.admin
     }
 
     pub(super) fn of_controller(&self) -> Places {
@@ -108,7 +106,10 @@ impl Servers {
         let networks = BTreeSet::from([NETWORK.to_owned()]);
         for member in members {
             let role = rbac::worker_role(NAMESPACE, member.name(), &networks);
-            self.runtime.block_on(self.control.apply_object(NAMESPACE, &role)).context("applying a role")?;
+            self.admin
+                .runtime
+                .block_on(self.control.apply_object(NAMESPACE, &role))
+                .context("applying a role")?;
         }
         self.empty = Some(self.snapshot()?);
         Ok(())
@@ -142,7 +143,7 @@ impl Servers {
     /// Deletes the Secret of a worker's private key.
     pub(super) fn delete_key(&self, gateway: &str) -> Result<()> {
         let cluster = self.cluster(gateway)?;
-        self.runtime.block_on(async {
+        self.admin.runtime.block_on(async {
             let client = cluster.plane.client(ADMIN).await.context("making a client")?;
             let secrets: Api<Secret> = Api::namespaced(client, &own_namespace(gateway));
             let name = rbac::worker_secret_name(gateway);
@@ -156,8 +157,11 @@ impl Servers {
         for plane in self.planes() {
             let audit = folder.join(format!("{}-audit.log", plane.name()));
             std::fs::copy(plane.audit_log(), audit).context("copying an audit log")?;
-            let objects =
-                self.runtime.block_on(objects_of(plane)).unwrap_or_else(|error| format!("# {error:#}\n"));
+            let objects = self
+                .admin
+                .runtime
+                .block_on(objects_of(plane))
+                .unwrap_or_else(|error| format!("# {error:#}\n"));
             std::fs::write(folder.join(format!("{}-objects.yaml", plane.name())), objects)
                 .context("writing objects")?;
         }
@@ -204,16 +208,8 @@ impl Servers {
     }
 
     pub(super) fn apply(&self, text: &str) -> Result<()> {
-        self.runtime.block_on(self.control.apply(NAMESPACE, text)).context("applying an object")?;
+        self.admin.runtime.block_on(self.control.apply(NAMESPACE, text)).context("applying an object")?;
         Ok(())
-    }
-
-    pub(super) fn object<S: Kind>(&self, name: &str) -> Result<Option<Object<S>>> {
-        let api: Api<DynamicObject> = Api::namespaced_with(self.client.clone(), NAMESPACE, &resource::<S>());
-        let read = || format!("reading {} {name}", S::PLURAL);
-        let found = self.runtime.block_on(api.get_opt(name)).with_context(read)?;
-        let value = found.map(serde_json::to_value).transpose().with_context(read)?;
-        value.map(serde_json::from_value).transpose().with_context(read)
     }
 }
 
@@ -229,26 +225,8 @@ impl Drop for Servers {
     }
 }
 
-/// All objects of ours as YAML.
 async fn objects_of(plane: &ControlPlane) -> Result<String> {
-    let client = plane.client(ADMIN).await.context("making a client")?;
-    let resources = [
-        resource::<GatewaySpec>(),
-        resource::<GatewayNetworkSpec>(),
-        resource::<WorkerSliceConfigSpec>(),
-        resource::<TunnelLinkSpec>(),
-        resource::<AppliedIntentSpec>(),
-    ];
-    let mut text = String::new();
-    for resource in resources {
-        let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
-        for mut object in api.list(&ListParams::default()).await.context("listing objects")? {
-            object.metadata.managed_fields = None;
-            text.push_str("---\n");
-            text.push_str(&serde_saphyr::to_string(&object).context("expressing an object")?);
-        }
-    }
-    Ok(text)
+    admin::objects(&plane.client(ADMIN).await.context("making a client")?).await
 }
 
 /// Namespace and controller's account of the control cluster; its kubeconfig.

@@ -35,9 +35,12 @@ fn isolated(scenario: Scenario, from: &str, to: &str) -> Keeps {
         }
         Scenario::FullMesh => Keeps::Always,
         Scenario::ModeChange => with_hub(Keeps::Never),
-        Scenario::Members | Scenario::KeyLoss | Scenario::Emptied | Scenario::Restored | Scenario::Rest => {
-            with_hub(Keeps::Never)
-        }
+        Scenario::Members
+        | Scenario::KeyLoss
+        | Scenario::Emptied
+        | Scenario::Restored
+        | Scenario::Rest
+        | Scenario::Chart => with_hub(Keeps::Never),
         Scenario::MeshToHub => with_hub(Keeps::Until(Phase::Switching)),
         Scenario::Failover if is_hub(from) || is_hub(to) => Keeps::Always,
         Scenario::Failover => Keeps::Never,

@@ -9,6 +9,8 @@ use std::{
 
 use anyhow::{Context as _, Result, bail};
 
+use crate::place;
+
 /// A folder with `boot/vmlinuz-*` and `lib/modules/*`, for machines without apt.
 const VARIABLE: &str = "SPANWIRE_GUEST_KERNEL";
 /// Names the package of the current kernel for machines in clouds: small, and with all that the tests need.
@@ -48,10 +50,7 @@ fn current_package() -> Result<String> {
 }
 
 fn cache() -> Result<PathBuf> {
-    let base = env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
-    let home = || env::var_os("HOME").map(|home| Path::new(&home).join(".cache"));
-    let base = base.or_else(home).context("neither XDG_CACHE_HOME nor HOME is set")?;
-    let cache = base.join("spanwire/kernel");
+    let cache = place::cache()?.join("kernel");
     fs::create_dir_all(&cache).with_context(|| format!("making {}", cache.display()))?;
     Ok(cache)
 }

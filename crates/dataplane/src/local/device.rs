@@ -111,7 +111,7 @@ impl LocalDevices {
     }
 
     fn set_switches(&self, name: &DeviceName, v6: bool) -> Result<(), Error> {
-        for changed in switches::set(name, v6).map_err(Error::Switch)? {
+        for changed in switches::set(&self.sysctl, name, v6).map_err(Error::Switch)? {
             tracing::debug!(%name, changed, "set a switch of the device");
             self.wrote();
         }
@@ -121,7 +121,7 @@ impl LocalDevices {
     async fn move_switches_away(&self) -> Result<(), Error> {
         let links = self.netlink.links().await.map_err(Error::Netlink)?;
         let ours = links.iter().filter(|link| link.is_ours()).map(|link| link.name.clone()).collect();
-        for change in for_all::move_away(&self.options.run_dir, &ours)? {
+        for change in for_all::move_away(&self.sysctl, &self.options.run_dir, &ours)? {
             tracing::warn!(change, "a switch moved from all interfaces to each that is not ours");
             self.wrote();
         }

@@ -13,7 +13,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use crate::sysctl;
+use crate::sysctl::{self, Sysctl};
 
 use super::Error;
 
@@ -46,14 +46,14 @@ fn note_path(run_dir: &Path) -> PathBuf {
     run_dir.join("switches.json")
 }
 
-fn get(interface: &str, switch: &str) -> Result<Option<String>, Error> {
-    sysctl::get(&key(interface, switch)).map_err(Error::Switch)
+fn get(sysctl: &Sysctl, interface: &str, switch: &str) -> Result<Option<String>, Error> {
+    sysctl.get(&key(interface, switch)).map_err(Error::Switch)
 }
 
 /// Whether no switch holds for all interfaces.
-pub(super) fn are_off() -> Result<bool, sysctl::Error> {
+pub(super) fn are_off(sysctl: &Sysctl) -> Result<bool, sysctl::Error> {
     for switch in SWITCHES {
-        if sysctl::get(&key("all", switch))?.is_some_and(|all| all != OFF) {
+        if sysctl.get(&key("all", switch))?.is_some_and(|all| all != OFF) {
             return Ok(false);
         }
     }
@@ -61,41 +61,45 @@ pub(super) fn are_off() -> Result<bool, sysctl::Error> {
 }
 
 /// Moves what has to be moved. Returns what was changed, for people.
-pub(super) fn move_away(run_dir: &Path, ours: &BTreeSet<String>) -> Result<Vec<String>, Error> {
+pub(super) fn move_away(
+    sysctl: &Sysctl,
+    run_dir: &Path,
+    ours: &BTreeSet<String>,
+) -> Result<Vec<String>, Error> {
     let mut changed = Vec::new();
     for switch in SWITCHES {
-        let Some(all) = get("all", switch)?.filter(|all| all != OFF) else { continue };
+        let Some(all) = get(sysctl, "all", switch)?.filter(|all| all != OFF) else { continue };
         let mut moved = Moved { all, before: BTreeMap::new() };
-        for interface in sysctl::names("ipv4/conf").map_err(Error::Switch)? {
+        for interface in sysctl.names("ipv4/conf").map_err(Error::Switch)? {
             if interface != "all" && !ours.contains(&interface) {
-                let value = get(&interface, switch)?;
+                let value = get(sysctl, &interface, switch)?;
                 moved.before.extend(value.filter(|value| *value < moved.all).map(|value| (interface, value)));
             }
         }
         let (all, others) = (moved.all.clone(), moved.before.keys().cloned().collect::<Vec<_>>());
         keep(run_dir, switch, moved)?;
         for interface in others {
-            set(&interface, switch, &all, &mut changed)?;
+            changed.extend(set(sysctl, &interface, switch, &all)?);
         }
         // Last, so that no interface is without its own in between.
-        set("all", switch, OFF, &mut changed)?;
+        changed.extend(set(sysctl, "all", switch, OFF)?);
     }
     Ok(changed)
 }
 
 /// Puts everything back that still stands as it was left.
-pub(super) fn undo(run_dir: &Path) -> Result<Vec<String>, Error> {
+pub(super) fn undo(sysctl: &Sysctl, run_dir: &Path) -> Result<Vec<String>, Error> {
     let path = note_path(run_dir);
     let fault = |source| Error::Note { path: path.clone(), source };
     let Some(note) = read(&path).map_err(fault)? else { return Ok(Vec::new()) };
     let mut changed = Vec::new();
     for (switch, Moved { all, before }) in &note.moved {
-        if get("all", switch)?.as_deref() == Some(OFF) {
-            set("all", switch, all, &mut changed)?;
+        if get(sysctl, "all", switch)?.as_deref() == Some(OFF) {
+            changed.extend(set(sysctl, "all", switch, all)?);
         }
         for (interface, before) in before {
-            if get(interface, switch)?.as_ref() == Some(all) {
-                set(interface, switch, before, &mut changed)?;
+            if get(sysctl, interface, switch)?.as_ref() == Some(all) {
+                changed.extend(set(sysctl, interface, switch, before)?);
             }
         }
     }
@@ -103,10 +107,10 @@ pub(super) fn undo(run_dir: &Path) -> Result<Vec<String>, Error> {
     Ok(changed)
 }
 
-fn set(interface: &str, switch: &str, value: &str, changed: &mut Vec<String>) -> Result<(), Error> {
-    let before = sysctl::set(&key(interface, switch), value).map_err(Error::Switch)?;
-    changed.extend(before.map(|before| format!("net.ipv4.conf.{interface}.{switch} {before} -> {value}")));
-    Ok(())
+/// Sets a switch. Returns what was changed, for people.
+fn set(sysctl: &Sysctl, interface: &str, switch: &str, value: &str) -> Result<Option<String>, Error> {
+    let before = sysctl.set(&key(interface, switch), value).map_err(Error::Switch)?;
+    Ok(before.map(|before| format!("net.ipv4.conf.{interface}.{switch} {before} -> {value}")))
 }
 
 /// The note of this boot; one of another boot speaks of switches that are gone.

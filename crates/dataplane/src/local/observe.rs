@@ -69,7 +69,7 @@ impl LocalDevices {
         let (rule, route) = self.probe_path(link);
         let probes_leave = addresses.iter().all(|address| address.is_ipv4())
             || (rules.contains(&rule) && routes.contains(&route));
-        let switched = switches::stand(&name).map_err(Error::Switch)?;
+        let switched = switches::stand(&self.sysctl, &name).map_err(Error::Switch)?;
         let ready = link.up && switched && probes_leave;
         let (index, mtu) = (link.index, link.mtu);
         Ok(ObservedDevice { name: Some(name), index, addresses, mtu, ready, ..peer::observed(&info) })

@@ -1,15 +1,19 @@
-//! What is checked before the first pass. It refuses to start without a packet filter or without any WireGuard.
+//! What is checked before the first pass. It refuses to start without switches of the kernel, a packet filter or any
+//! WireGuard.
 
 use std::{io, path::Path};
 
-use crate::{control, netlink::Netlink, nft::Filter, wireguard::Wireguard};
+use crate::{control, netlink::Netlink, nft::Filter, sysctl::Sysctl, wireguard::Wireguard};
 
-use super::{Error, LocalDevices, Options};
+use super::{Error, LocalDevices, Options, Writes};
 
 const NODE: &str = "/dev/net/tun";
 
 pub(super) async fn open(options: Options) -> Result<LocalDevices, Error> {
+    let sysctl = Sysctl::open(&options.sysctl_dir).map_err(Error::Switch)?;
     let filter = Filter::open().await.map_err(Error::Filter)?;
+    // Of a handover that was cut short; the one that is planned instead writes its own.
+    filter.end_handover().await.map_err(Error::Filter)?;
     let netlink = Netlink::open().map_err(Error::Netlink)?;
     let wireguard = Wireguard::open(options.uapi_dir.clone()).map_err(Error::Configuration)?;
     let kernel = wireguard.kernel_is_present().await;
@@ -21,7 +25,8 @@ pub(super) async fn open(options: Options) -> Result<LocalDevices, Error> {
         control: control::Client::new(options.control_socket.clone()),
         wireguard,
         filter,
-        writes: 0.into(),
+        sysctl,
+        writes: Writes::default(),
         drain: Default::default(),
         endpoints: Default::default(),
         options,

@@ -3,7 +3,7 @@
 use ipnet::IpNet;
 use spanwire_engine::DeviceName;
 
-use crate::sysctl::{self, Error};
+use crate::sysctl::{Error, Sysctl};
 
 use super::{LocalDevices, for_all};
 
@@ -19,11 +19,11 @@ fn wanted(device: &DeviceName) -> [(String, &'static str); 5] {
 }
 
 /// Sets what differs. Returns what was changed.
-pub(super) fn set(device: &DeviceName, v6: bool) -> Result<Vec<String>, Error> {
+pub(super) fn set(sysctl: &Sysctl, device: &DeviceName, v6: bool) -> Result<Vec<String>, Error> {
     let mut changed = Vec::new();
     let more = v6.then(|| (format!("ipv6/conf/{device}/disable_ipv6"), "0"));
     for (key, value) in wanted(device).into_iter().chain(more) {
-        if sysctl::set(&key, value)?.is_some() {
+        if sysctl.set(&key, value)?.is_some() {
             changed.push(key);
         }
     }
@@ -31,13 +31,13 @@ pub(super) fn set(device: &DeviceName, v6: bool) -> Result<Vec<String>, Error> {
 }
 
 /// Whether all stand as wanted.
-pub(super) fn stand(device: &DeviceName) -> Result<bool, Error> {
+pub(super) fn stand(sysctl: &Sysctl, device: &DeviceName) -> Result<bool, Error> {
     for (key, value) in wanted(device) {
-        if sysctl::get(&key)?.is_some_and(|now| now != value) {
+        if sysctl.get(&key)?.is_some_and(|now| now != value) {
             return Ok(false);
         }
     }
-    for_all::are_off()
+    for_all::are_off(sysctl)
 }
 
 impl LocalDevices {
@@ -50,9 +50,8 @@ impl LocalDevices {
         if v4 {
             self.switch_on("ipv4/ip_forward")?;
         }
-        if v6
-            && sysctl::get("ipv6/conf/all/forwarding").map_err(super::Error::Switch)?.as_deref() == Some("0")
-        {
+        let routes_v6 = || self.sysctl.get("ipv6/conf/all/forwarding").map_err(super::Error::Switch);
+        if v6 && routes_v6()?.as_deref() == Some("0") {
             self.keep_router_advertisements()?;
             self.switch_on("ipv6/conf/all/forwarding")?;
         }
@@ -61,17 +60,17 @@ impl LocalDevices {
 
     /// A host that forwards ignores router advertisements, and would lose the default route that it has from one.
     fn keep_router_advertisements(&self) -> Result<(), super::Error> {
-        for interface in sysctl::names("ipv6/conf").map_err(super::Error::Switch)? {
+        for interface in self.sysctl.names("ipv6/conf").map_err(super::Error::Switch)? {
             let key = format!("ipv6/conf/{interface}/accept_ra");
-            if sysctl::get(&key).map_err(super::Error::Switch)?.as_deref() == Some("1") {
-                self.report(&key, "2", sysctl::set(&key, "2").map_err(super::Error::Switch)?);
+            if self.sysctl.get(&key).map_err(super::Error::Switch)?.as_deref() == Some("1") {
+                self.report(&key, "2", self.sysctl.set(&key, "2").map_err(super::Error::Switch)?);
             }
         }
         Ok(())
     }
 
     fn switch_on(&self, key: &str) -> Result<(), super::Error> {
-        self.report(key, "1", sysctl::set(key, "1").map_err(super::Error::Switch)?);
+        self.report(key, "1", self.sysctl.set(key, "1").map_err(super::Error::Switch)?);
         Ok(())
     }
 

@@ -6,7 +6,7 @@ use nftables::schema::Nftables;
 use serde_json::Value;
 use tokio::{io::AsyncWriteExt, process::Command};
 
-use super::{Error, TABLE};
+use super::Error;
 
 const TIME_LIMIT: Duration = Duration::from_secs(20);
 
@@ -29,9 +29,9 @@ impl Nft {
         Ok(word.unwrap_or(&output).to_owned())
     }
 
-    /// Our table as JSON; `None`: it is not there.
-    pub(super) async fn list(&self) -> Result<Option<Value>, Error> {
-        match self.run("list the packet filter table", &["-j", "list", "table", "inet", TABLE], None).await {
+    /// A table as JSON; `None`: it is not there.
+    pub(super) async fn list(&self, table: &str) -> Result<Option<Value>, Error> {
+        match self.run("list the packet filter table", &["-j", "list", "table", "inet", table], None).await {
             Ok(text) => serde_json::from_str(&text).map(Some).map_err(Error::Listing),
             Err(Error::Failed { cause, .. }) if cause.contains("No such file or directory") => Ok(None),
             Err(error) => Err(error),
@@ -42,8 +42,12 @@ impl Nft {
     pub(super) async fn apply(&self, what: &'static str, commands: &Nftables<'_>) -> Result<(), Error> {
         let mut commands = serde_json::to_value(commands).map_err(Error::Listing)?;
         spell_notrack(&mut commands);
-        let text = commands.to_string();
-        self.run(what, &["-j", "-f", "-"], Some(text)).await.map(drop)
+        self.apply_json(what, &commands).await
+    }
+
+    /// The same, as `nft` reads it.
+    pub(super) async fn apply_json(&self, what: &'static str, commands: &Value) -> Result<(), Error> {
+        self.run(what, &["-j", "-f", "-"], Some(commands.to_string())).await.map(drop)
     }
 
     async fn run(&self, what: &'static str, words: &[&str], input: Option<String>) -> Result<String, Error> {

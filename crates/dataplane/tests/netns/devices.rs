@@ -156,7 +156,7 @@ fn d15_without_a_tun_device_both_processes_name_both_ways_out() {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async {
                 let config = ProcessConfig::new(dir.path().join("control.sock"));
-                let served = serve(config, std::future::ready(())).await;
+                let served = serve(config, |_| {}, std::future::ready(())).await;
                 let secret = SecretKey::generate().unwrap();
                 let options = Options::new("h".parse().unwrap(), secret, "/nonexistent", dir.path());
                 (served, LocalDevices::open(options).await.map(drop))

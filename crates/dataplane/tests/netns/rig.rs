@@ -252,7 +252,7 @@ async fn live(
     let control = root.join("control.sock");
     let config = ProcessConfig { control_socket: control.clone(), uapi_dir: "/run/wireguard".into() };
     let (stop, stopped) = oneshot::channel::<()>();
-    let process = tokio::spawn(serve(config, async move { drop(stopped.await) }));
+    let process = tokio::spawn(serve(config, |_| {}, async move { drop(stopped.await) }));
     let options = Options {
         uapi_dir: "/run/wireguard".into(),
         ..Options::new(gateway, secret, control, root.join("run"))

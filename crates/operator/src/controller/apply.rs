@@ -20,6 +20,7 @@ use crate::{
     events::Events,
     fault::{Noted, limited},
     ledger::{Ledger, Target},
+    metrics::changes::Standing,
 };
 
 /// How often a write of an intent is tried when only its status moved under it.
@@ -32,6 +33,8 @@ const TOGETHER: usize = 8;
 pub struct Applied {
     /// What each network waits for.
     pub reports: BTreeMap<NetworkName, Report>,
+    /// The networks with the statuses that stand now.
+    pub standing: BTreeMap<NetworkName, Standing>,
     /// What was written.
     pub ledger: Ledger,
     /// Everything that failed.
@@ -44,8 +47,15 @@ pub async fn apply<S: ControllerStore>(store: &S, events: &Events, plan: Plan) -
     let Plan { validated: Validated { fetched, faults }, plans: Plans { networks, gateways } } = plan;
     let writer = Writer { store, events, view: &fetched.view, ended: Mutex::default() };
     let mut done = Done { ledger: Ledger::default(), faults };
+    let mut standing = BTreeMap::new();
     for (name, plan) in &networks {
-        done.take(writer.status(name, plan).await);
+        let tried = writer.status(name, plan).await;
+        let status = match (&tried, &plan.status) {
+            (Some(Ok(_)), Some((status, _))) => Some(status),
+            _ => fetched.view.networks.get(name).map(|network| &network.status),
+        };
+        standing.extend(status.map(|status| (name.clone(), Standing::of(status))));
+        done.take(tried);
     }
     let rights = fetched.view.gateways.iter().map(|(gateway, standing)| {
         let entries = gateways.get(gateway).unwrap_or(&standing.networks);
@@ -62,7 +72,7 @@ pub async fn apply<S: ControllerStore>(store: &S, events: &Events, plan: Plan) -
     }
     let Done { ledger, faults } = done;
     let reports = networks.into_iter().map(|(name, plan)| (name, plan.report)).collect();
-    Applied { reports, ledger, faults }
+    Applied { reports, standing, ledger, faults }
 }
 
 /// What came of one write; `None`: it was not tried, because one before it failed.

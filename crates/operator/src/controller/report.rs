@@ -8,7 +8,7 @@ use crate::driver::Outcome;
 
 /// Joins what all networks wait for.
 pub fn report(applied: Applied) -> Outcome {
-    let Applied { reports, ledger, faults } = applied;
+    let Applied { reports, standing: _, ledger, faults } = applied;
     let mut outcome = Outcome { ledger, faults, ..Outcome::default() };
     for (network, report) in reports {
         let Report { waits, unknown, next_due, overrun: _ } = report;

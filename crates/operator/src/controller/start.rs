@@ -1,19 +1,25 @@
 //! Wires a controller from its command line: store, turn, events. It refuses to act beside another controller.
 
-use std::process::ExitCode;
+use std::{net::SocketAddr, process::ExitCode};
 
 use anyhow::Context as _;
 use spanwire_api::rbac::CONTROLLER_LEASE;
 use tokio::task::JoinSet;
 use tracing::Instrument as _;
 
-use super::Controller;
+use super::{Controller, heard};
 use crate::{
     cli::{ControllerArgs, LogFormat},
     clock::Clock,
     driver::{self, Cadence, Outcome, Trigger, Verdict},
-    events,
+    endpoint, events,
+    health::Health,
     lock::Lock,
+    metrics::{
+        Metrics,
+        changes::{Networks, Shown},
+        pass::Measured,
+    },
     stop::Stop,
     stores::{ControllerPlace, Site},
     turn::{Claim, Turn},
@@ -26,17 +32,29 @@ const CONTROLLER: &str = "controller";
 ///
 /// # Errors
 /// The store is not there, or how to reach it is not known.
-pub async fn start(args: ControllerArgs, output: LogFormat) -> anyhow::Result<ExitCode> {
+pub async fn start(
+    args: ControllerArgs,
+    output: LogFormat,
+    listen: Option<SocketAddr>,
+) -> anyhow::Result<ExitCode> {
     let site = Site::of(&args.control, args.control_namespace.as_deref()).await?;
     let stop = Stop::on_signals().context("cannot listen for signals")?;
+    let (metrics, health) = (Metrics::of_controller(), Health::of_controller());
+    metrics.show_requests("control", &site);
+    let endpoint = endpoint::open(listen.filter(|_| !args.rhythm.once), &metrics, &health).await?;
     let store = ControllerPlace::open(&site)?;
-    let Some(mut turn) = turn(&site, args.rhythm.once, &stop).await? else {
+    let (trigger, mut tasks) = (Trigger::default(), JoinSet::new());
+    if endpoint.is_some() {
+        tasks.spawn(heard::wait(store.clone(), health.clone()));
+    }
+    let Some(mut turn) = turn(&site, args.rhythm.once, &stop, &health).await? else {
         return Ok(if args.rhythm.once { stands_by(output) } else { ExitCode::SUCCESS });
     };
-    let (trigger, mut tasks) = (Trigger::default(), JoinSet::new());
     trigger.watch(&mut tasks, "control store", store.watch()?);
     let (events, writing) = events::begin(site.events(CONTROLLER));
-    let mut controller = Controller { store, clock: Clock::new()?, events };
+    let (clock, networks) = (Clock::new()?, Networks::default());
+    metrics.show(Shown { networks: networks.clone(), clock: clock.clone(), health: health.clone() });
+    let mut controller = Controller { store, clock, events, health: health.clone(), networks };
     if args.rhythm.once {
         let verdict = driver::once(&mut controller, &stop).await;
         tokio::join!(turn.give_back(), writing.finish(controller.events));
@@ -44,19 +62,23 @@ pub async fn start(args: ControllerArgs, output: LogFormat) -> anyhow::Result<Ex
     }
     tracing::info!(control = %args.control, "the controller acts");
     let cadence = Cadence { resync: args.rhythm.resync };
-    let acts = async || driver::run(&mut controller, &trigger, cadence, &stop).await;
+    let acts = async || {
+        let _acting = health.acts(cadence.resync);
+        let mut measured = Measured::new(&mut controller, &metrics, &health);
+        driver::run(&mut measured, &trigger, cadence, &stop).await;
+    };
     turn.act(&stop, acts).instrument(tracing::info_span!("controller")).await;
     tokio::join!(turn.give_back(), writing.finish(controller.events));
     Ok(ExitCode::SUCCESS)
 }
 
 /// A loop waits for its turn, a single run does not.
-async fn turn(site: &Site, once: bool, stop: &Stop) -> anyhow::Result<Option<Turn>> {
+async fn turn(site: &Site, once: bool, stop: &Stop, health: &Health) -> anyhow::Result<Option<Turn>> {
     let lock = match site {
         Site::Folder(folder) => Lock { file: Some(folder.join(".controller.lock")), namespace: None },
         Site::Cluster(connection) => Lock { file: None, namespace: Some(connection.lock_name()) },
     };
-    let claim = Claim { lock, site, lease: CONTROLLER_LEASE.to_owned() };
+    let claim = Claim { lock, site, lease: CONTROLLER_LEASE.to_owned(), health: health.clone() };
     if once { claim.try_take().await } else { claim.take(stop).await }
 }
 

@@ -19,6 +19,7 @@ use super::{
 use crate::{
     fault::{Noted, late, limited},
     ledger::{Ledger, Target},
+    metrics::taken::{Fate, Taken},
 };
 
 /// What came of a plan.
@@ -34,6 +35,8 @@ pub struct Applied {
     pub failed: BTreeMap<LinkId, String>,
     /// Everything that failed.
     pub faults: Vec<Noted>,
+    /// What became of the steps.
+    pub taken: Taken,
 }
 
 /// Takes the steps, then reads records and host again where anything was tried.
@@ -55,8 +58,8 @@ pub async fn apply<C: WorkerStore, L: LocalStore, D: Devices, P: Probes>(
     if tally.skipped > 0 {
         tracing::warn!(skipped = tally.skipped, "steps left for the next pass because others failed");
     }
-    let Tally { ledger, failed, faults, stopped: _, host_is_behind: _, skipped: _ } = tally;
-    Applied { validated, report, ledger, failed, faults }
+    let Tally { ledger, failed, faults, taken, stopped: _, host_is_behind: _, skipped: _ } = tally;
+    Applied { validated, report, ledger, failed, faults, taken }
 }
 
 fn are_peers_of_one_device(one: &Step, other: &Step) -> bool {
@@ -108,6 +111,7 @@ struct Tally {
     ledger: Ledger,
     failed: BTreeMap<LinkId, String>,
     faults: Vec<Noted>,
+    taken: Taken,
     stopped: bool,
     /// A step to the host failed or was left: what the packet filter protects is still there.
     host_is_behind: bool,
@@ -118,12 +122,21 @@ impl Tally {
     fn allows(&mut self, step: &Step) -> bool {
         let takes_away = step.is_destructive() || (self.host_is_behind && is_firewall(step));
         let allowed = !self.stopped && (self.faults.is_empty() || !takes_away);
-        self.skipped += usize::from(!allowed);
+        if !allowed {
+            self.skipped += 1;
+            self.taken.note(describe::kind(step), Fate::Left);
+        }
         self.host_is_behind |= !allowed && matches!(step, Step::Host(_));
         allowed
     }
 
     fn note(&mut self, step: &Step, outcome: Result<Written, Noted>, recorded: &Recorded, steps: &[Step]) {
+        let fate = match &outcome {
+            Ok(Written::Changed) => Fate::Changed,
+            Ok(Written::Same) => Fate::Same,
+            Err(_) => Fate::Failed,
+        };
+        self.taken.note(describe::kind(step), fate);
         match outcome {
             Ok(written) => self.ledger.note(target(step), written, || describe::step(step)),
             Err(fault) => {

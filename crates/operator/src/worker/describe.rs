@@ -1,4 +1,4 @@
-//! Steps in one line each, for ledgers, dry runs and errors. It refuses whole keys and endpoints.
+//! Steps in one line each, for ledgers, dry runs and errors, and their kinds for metrics. It refuses whole keys and endpoints.
 
 use spanwire_engine::{
     PublicKey,
@@ -58,6 +58,32 @@ fn host(step: &HostStep) -> String {
         HostStep::RemoveRule { table, device } => format!("no longer lead {device} to table {table}"),
         HostStep::RemoveDevice(device) => format!("remove device {device}"),
         HostStep::RemoveTable(table) => format!("remove table {table}"),
+    }
+}
+
+/// The kind of a step, in a word for metrics.
+pub fn kind(step: &Step) -> &'static str {
+    match step {
+        Step::Record(step) => match step {
+            RecordStep::Intent(_) => "record_intent",
+            RecordStep::Link(_) => "record_link",
+            RecordStep::ForgetLink(_) => "forget_link",
+            RecordStep::ForgetIntent(_) => "forget_intent",
+        },
+        Step::Host(step) => match step {
+            HostStep::Firewall(_) => "firewall",
+            HostStep::Table(_) => "table",
+            HostStep::Device(_) => "device",
+            HostStep::AddRule { .. } => "add_rule",
+            HostStep::Peer(_) => "peer",
+            HostStep::TakeOver { .. } => "take_over",
+            HostStep::Route { .. } => "route",
+            HostStep::RemoveRoute { .. } => "remove_route",
+            HostStep::RemovePeer { .. } => "remove_peer",
+            HostStep::RemoveRule { .. } => "remove_rule",
+            HostStep::RemoveDevice(_) => "remove_device",
+            HostStep::RemoveTable(_) => "remove_table",
+        },
     }
 }
 

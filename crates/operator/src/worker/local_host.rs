@@ -21,9 +21,10 @@ pub async fn open(
     args: &WorkerArgs,
     secret: SecretKey,
 ) -> Result<LocalDevices, spanwire_dataplane::local::Error> {
-    let WorkerArgs { gateway, dataplane_socket, uapi_dir, run_dir, .. } = args;
+    let WorkerArgs { gateway, dataplane_socket, uapi_dir, run_dir, sysctl_dir, .. } = args;
     let options = Options {
         uapi_dir: uapi_dir.clone(),
+        sysctl_dir: sysctl_dir.clone(),
         ..Options::new(gateway.clone(), secret, dataplane_socket, run_dir)
     };
     LocalDevices::open(args.numbers.options(options)).await

@@ -29,6 +29,7 @@ pub async fn report<C: WorkerStore, L: LocalStore, D: Facts, P: Probes>(
     tell(worker, &previous, &statuses);
     worker.ports.probes.set_targets(targets::targets(desired, &fetched.recorded));
     worker.ports.resolver.want(&names(desired, &fetched.host));
+    worker.measures.note(&applied);
     let mut outcome = begin(&applied, &statuses);
     if let Ok(view) = &fetched.view {
         publish(worker, &applied, view, &statuses, &mut outcome).await;

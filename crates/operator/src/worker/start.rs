@@ -1,7 +1,7 @@
 //! Wires a worker from its command line: folders, lock, key, stores, host, events. It refuses to act beside another
 //! worker, and to make a key before it has seen which generation is published.
 
-use std::{collections::BTreeMap, process::ExitCode};
+use std::{collections::BTreeMap, net::SocketAddr, process::ExitCode};
 
 use anyhow::{Context as _, bail};
 use spanwire_api::rbac;
@@ -22,13 +22,16 @@ use crate::{
     cli::{LogFormat, WorkerArgs},
     clock::Clock,
     driver::{self, Cadence, Outcome, Trigger, Verdict},
+    endpoint::{self, Endpoint},
     events::{self, Events},
     folder,
     key_file::{KeyFile, OwnKey},
     key_secret::KeySecret,
     keys::Keys,
     lock::Lock,
+    metrics::{links::Measures, pass::Measured},
     resolver::{Resolver, SystemLookup},
+    rights,
     stop::Stop,
     stores::{LocalPlace, Site, WorkerPlace},
     turn::{Claim, Turn},
@@ -44,12 +47,18 @@ const WORKER: &str = "worker";
 ///
 /// # Errors
 /// Something that is needed at start is missing.
-pub async fn start(args: WorkerArgs, output: LogFormat) -> anyhow::Result<ExitCode> {
+pub async fn start(
+    args: WorkerArgs,
+    output: LogFormat,
+    listen: Option<SocketAddr>,
+) -> anyhow::Result<ExitCode> {
     let setting = Setting::new(args, output).await?;
+    rights::check("worker", "make devices, routes and rules, or the packet filter")?;
     let stop = Stop::on_signals().context("cannot listen for signals")?;
     if setting.args.dry_run {
         return setting.preview().await;
     }
+    let _endpoint = setting.listen(listen).await?;
     if let Site::Folder(folder) = &setting.local {
         folder::make(folder)?;
     }
@@ -70,6 +79,7 @@ struct Setting {
     control: Site,
     local: Site,
     keys: Keys,
+    measures: Measures,
 }
 
 impl Setting {
@@ -83,7 +93,16 @@ impl Setting {
                 Keys::Secret(Box::new(KeySecret::new(connection, &args.gateway)))
             }
         };
-        Ok(Self { args, output, control, local, keys })
+        let measures = Measures::default();
+        measures.metrics.show_requests("control", &control);
+        measures.metrics.show_requests("local", &local);
+        Ok(Self { args, output, control, local, keys, measures })
+    }
+
+    /// Answers probes and scrapers while the loop runs; a run that ends by itself has none.
+    async fn listen(&self, address: Option<SocketAddr>) -> Result<Option<Endpoint>, endpoint::Error> {
+        let address = address.filter(|_| !self.args.rhythm.once && !self.args.uninstall);
+        endpoint::open(address, &self.measures.metrics, &self.measures.health).await
     }
 
     /// One worker acts. A loop waits for its turn, a single run does not: `None`.
@@ -94,7 +113,8 @@ impl Setting {
         };
         let lock = Lock { file, namespace: Some(NAMESPACE_LOCK.to_owned()) };
         let lease = rbac::worker_lease_name(self.args.gateway.as_str());
-        let claim = Claim { lock, site: &self.local, lease };
+        let health = self.measures.health.clone();
+        let claim = Claim { lock, site: &self.local, lease, health };
         if self.args.uninstall {
             return match claim.try_take().await? {
                 Some(turn) => Ok(Some(turn)),
@@ -129,6 +149,7 @@ impl Setting {
         let identity = Identity::new(&key, Some(self.keys.clone()));
         let devices = local_host::open(&self.args, key.secret).await?;
         trigger.watch(&mut tasks, "host", devices.changes()?);
+        self.measures.watch(&devices)?;
         let resolver = Resolver::start(&mut tasks, SystemLookup);
         trigger.watch(&mut tasks, "resolver", resolver.clone());
         let probes = Probing::start(&self.args);
@@ -149,7 +170,12 @@ impl Setting {
         tracing::info!(gateway = %self.args.gateway, control = %self.args.control, "the worker acts");
         let span = tracing::info_span!("worker", gateway = %self.args.gateway);
         let cadence = Cadence { resync: self.args.rhythm.resync };
-        let acts = async || driver::run(&mut worker, &trigger, cadence, stop).await;
+        let (metrics, health) = (&self.measures.metrics, &self.measures.health);
+        let acts = async || {
+            let _acting = health.acts(cadence.resync);
+            let mut measured = Measured::new(&mut worker, metrics, health);
+            driver::run(&mut measured, &trigger, cadence, stop).await;
+        };
         turn.act(stop, acts).instrument(span).await;
         writing.finish(worker.events).await;
         Ok(ExitCode::SUCCESS)
@@ -187,6 +213,7 @@ impl Setting {
             settings: self.args.numbers.settings(),
             ports,
             events: Events::none(),
+            measures: self.measures.clone(),
             said: BTreeMap::new(),
         })
     }

@@ -6,6 +6,8 @@ use spanwire::{
     controller::Controller,
     driver::{Outcome, Reconciler as _},
     events::Events,
+    health::Health,
+    metrics::changes::Networks,
 };
 use spanwire_engine::{
     Gateway, GatewayName, LinkState, Meta, NetworkName, NetworkSpec, NetworkStatus, PeerStatus, PublicKey,
@@ -53,7 +55,17 @@ fn store() -> ControlTwin {
 }
 
 async fn pass(twin: &ControlTwin) -> Outcome {
-    Controller { store: twin.clone(), clock: Clock::new().unwrap(), events: Events::none() }.pass().await
+    controller(twin, Events::none()).pass().await
+}
+
+fn controller(twin: &ControlTwin, events: Events) -> Controller<ControlTwin> {
+    Controller {
+        store: twin.clone(),
+        clock: Clock::new().unwrap(),
+        events,
+        health: Health::of_controller(),
+        networks: Networks::default(),
+    }
 }
 
 fn log(twin: &ControlTwin) -> Vec<String> {
@@ -177,7 +189,7 @@ async fn v15_one_network_that_conflicts_does_not_hold_up_the_other() {
 /// Passes of one controller until one writes nothing; what it told, as object and reason.
 async fn told(twin: &ControlTwin) -> Vec<(String, &'static str)> {
     let (events, mut receiver) = Events::channel();
-    let mut controller = Controller { store: twin.clone(), clock: Clock::new().unwrap(), events };
+    let mut controller = controller(twin, events);
     while !controller.pass().await.ledger.is_empty() {}
     drop(controller);
     let mut told = Vec::new();

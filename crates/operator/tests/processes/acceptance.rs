@@ -6,6 +6,7 @@ mod faults;
 mod hub_change;
 mod kill;
 mod links;
+mod metrics;
 mod networks;
 mod second_pass;
 mod traces;

@@ -16,6 +16,8 @@ use spanwire_testkit::{
 
 /// The program under test.
 pub(crate) const SPANWIRE: &str = env!("CARGO_BIN_EXE_spanwire");
+/// Where the dataplane of each host tells its metrics and health.
+pub(crate) const OF_DATAPLANE: &str = "127.0.0.1:9181";
 /// How long anything may take here.
 pub(crate) const LIMIT: Duration = Duration::from_secs(40);
 
@@ -150,8 +152,11 @@ impl Fleet {
 impl Member {
     fn new(host: Host, folder: PathBuf, control: PathBuf, inside: IpAddr) -> Self {
         fs::create_dir_all(&folder).unwrap();
-        let arguments = ["dataplane".into(), "--socket".into(), folder.join("dataplane.sock").into()];
-        let dataplane = start(Some(&host), &folder.join("dataplane.log"), arguments.into(), &[]);
+        let socket = folder.join("dataplane.sock");
+        let arguments = ["dataplane".into(), "--socket".into(), socket.into()];
+        let listen = ["--metrics-listen".into(), OF_DATAPLANE.into()];
+        let arguments = arguments.into_iter().chain(listen).collect();
+        let dataplane = start(Some(&host), &folder.join("dataplane.log"), arguments, &[]);
         Self { host, folder, control, inside, dataplane }
     }
 

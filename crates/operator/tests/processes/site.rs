@@ -1,23 +1,15 @@
 //! Hosts whose workers live on two real API servers: the control cluster, and one for what is their own. Every process has
 //! the rights that are installed for users, and speaks through a proxy that can misbehave. It refuses shared namespaces.
 
+mod observed;
 mod second;
 
-use std::{
-    collections::BTreeSet,
-    fs,
-    net::IpAddr,
-    path::PathBuf,
-    sync::{Arc, LazyLock, Mutex},
-    time::Duration,
-};
+use std::{collections::BTreeSet, fs, net::IpAddr, path::PathBuf, sync::LazyLock, time::Duration};
 
-use futures::StreamExt as _;
 use k8s_openapi::api::{events::v1::Event, rbac::v1::Role};
 use kube::{
     Api, Client,
     api::{DynamicObject, ListParams, Patch, PatchParams},
-    runtime::{WatchStreamExt as _, watcher},
 };
 use spanwire_api::{Kind, rbac, resource};
 use spanwire_testkit::{
@@ -172,23 +164,6 @@ impl Site {
             .collect()
     }
 
-    /// Every value that part of an object takes from now on, as a watch shows them.
-    pub(crate) fn observe<S: Kind>(&self, name: &str, pointer: &'static str) -> Observed {
-        let api = self.control.api::<S>(&self.namespace);
-        let config = watcher::Config::default().fields(&format!("metadata.name={name}"));
-        let seen: Arc<Mutex<Vec<i64>>> = Arc::default();
-        let here = Arc::clone(&seen);
-        let task =
-            RUNTIME.spawn(watcher(api, config).default_backoff().applied_objects().for_each(move |object| {
-                let value = object.ok().map(|object| serde_json::to_value(object).unwrap());
-                let value =
-                    value.as_ref().and_then(|object| object.pointer(pointer)).and_then(|it| it.as_i64());
-                here.lock().unwrap().extend(value);
-                std::future::ready(())
-            }));
-        Observed { seen, task }
-    }
-
     /// The ends of both ledgers.
     pub(crate) fn marks(&self) -> [Mark; 2] {
         [self.control.plane.mark().unwrap(), self.own.plane.mark().unwrap()]
@@ -227,8 +202,13 @@ impl Site {
 
     /// A controller that goes on.
     pub(crate) fn start_controller(&self) -> Process {
-        let arguments = ["controller", "--control", "kube", "--control-namespace", &self.namespace];
-        let arguments = arguments.into_iter().map(Into::into).collect();
+        self.start_controller_with(&[])
+    }
+
+    /// The same, with more arguments.
+    pub(crate) fn start_controller_with(&self, more: &[&str]) -> Process {
+        let base = ["controller", "--control", "kube", "--control-namespace", &self.namespace];
+        let arguments = base.into_iter().chain(more.iter().copied()).map(Into::into).collect();
         start(None, &self.folder.path().join("controller.log"), arguments, &self.controller_variables())
     }
 
@@ -313,7 +293,12 @@ impl Gateway {
 
     /// A worker that goes on.
     pub(crate) fn start(&self) -> Process {
-        let arguments = self.arguments(&[]).into_iter().map(Into::into).collect();
+        self.start_with(&[])
+    }
+
+    /// The same, with more arguments.
+    pub(crate) fn start_with(&self, more: &[&str]) -> Process {
+        let arguments = self.arguments(more).into_iter().map(Into::into).collect();
         start(Some(&self.host), &self.folder.join("running.log"), arguments, &self.variables)
     }
 
@@ -363,20 +348,6 @@ impl Gateway {
     /// Whether a datagram and its answer get through to the subnet of another host within a second.
     pub(crate) fn reaches(&self, other: &Gateway) -> bool {
         exchange((&self.host, self.inside), (&other.host, other.inside), Duration::from_secs(1)).is_ok()
-    }
-}
-
-/// See [`Site::observe`].
-pub(crate) struct Observed {
-    seen: Arc<Mutex<Vec<i64>>>,
-    task: tokio::task::JoinHandle<()>,
-}
-
-impl Observed {
-    /// Ends the watch; what it has shown.
-    pub(crate) fn take(self) -> Vec<i64> {
-        self.task.abort();
-        std::mem::take(&mut self.seen.lock().unwrap())
     }
 }
 

@@ -1,8 +1,8 @@
 //! What the program says when it can't start. The tests refuse messages without a next step.
 
-use std::fs;
+use std::{fs, process::Command};
 
-use crate::fleet::run;
+use crate::fleet::{cannot, run};
 
 #[test]
 fn what_is_missing_is_named_with_the_next_step() {
@@ -35,6 +35,9 @@ fn what_is_missing_is_named_with_the_next_step() {
 
 #[test]
 fn v14_a_key_file_that_is_no_key_is_left_alone_and_named() {
+    if cannot() {
+        return;
+    }
     let folder = tempfile::tempdir().unwrap();
     let (control, local) = (folder.path().join("control"), folder.path().join("local"));
     for made in [&control, &local] {
@@ -52,4 +55,25 @@ fn v14_a_key_file_that_is_no_key_is_left_alone_and_named() {
         run.log
     );
     assert_eq!(fs::read_to_string(&key).unwrap(), "broken\n");
+}
+
+/// As in a container that was not given the capability.
+#[test]
+fn without_net_admin_worker_and_dataplane_say_what_to_add() {
+    if cannot() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let place = format!("dir:{}", folder.path().display());
+    let socket = folder.path().join("dataplane.sock").display().to_string();
+    let worker = ["worker", "--once", "--gateway", "a", "--control", &place, "--local", &place];
+    for arguments in [&worker[..], &["dataplane", "--socket", &socket]] {
+        let mut command = Command::new("setpriv");
+        command.args(["--bounding-set=-net_admin", env!("CARGO_BIN_EXE_spanwire")]).args(arguments);
+        let output = command.output().unwrap();
+        let log = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{log}");
+        let words = format!("NET_ADMIN is missing: without it the {}", arguments[0]);
+        assert!(log.contains(&words) && log.contains("add: [NET_ADMIN]"), "{log}");
+    }
 }

@@ -36,6 +36,8 @@ pub(crate) struct Disturbance {
     pub(crate) stop_at: Option<usize>,
     /// Debug text of calls that fail.
     pub(crate) fail: Option<&'static str>,
+    /// Records can't be read.
+    pub(crate) unreadable: bool,
 }
 
 impl Disturbance {

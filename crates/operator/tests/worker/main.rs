@@ -4,6 +4,7 @@
 
 mod host;
 mod kill;
+mod measured;
 mod modes;
 mod pass;
 mod stores;

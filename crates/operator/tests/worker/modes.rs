@@ -89,6 +89,7 @@ async fn d22_uninstall_takes_everything_of_ours_and_nothing_of_the_control_store
         settings: worker.settings,
         ports,
         events: worker.events,
+        measures: worker.measures,
         said: BTreeMap::new(),
     };
     let (_ask, stop) = Stop::by_hand();

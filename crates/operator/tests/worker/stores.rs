@@ -60,6 +60,9 @@ impl LocalStore for LocalTwin {
     type Error = Refused;
 
     async fn read(&self) -> Result<Recorded, Refused> {
+        if self.disturbance.lock().unwrap().unreadable {
+            return Err(Refused);
+        }
         Ok(self.recorded.lock().unwrap().clone())
     }
 

@@ -13,6 +13,7 @@ use spanwire::{
     clock::Clock,
     driver::Reconciler as _,
     events::Events,
+    metrics::links::Measures,
     resolver::Resolver,
     worker::{Ports, Probes, Worker, identity::Identity},
 };
@@ -136,6 +137,7 @@ impl World {
                 clock: Clock::new().unwrap(),
             },
             events: Events::none(),
+            measures: Measures::default(),
             said: BTreeMap::new(),
         }
     }

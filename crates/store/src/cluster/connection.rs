@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use kube::{Api, Client, Config, api::DynamicObject, config::KubeConfigOptions};
+use kube::{Api, Client, Config, api::DynamicObject, client::ClientBuilder, config::KubeConfigOptions};
 use sha2::{Digest as _, Sha256};
 use spanwire_api::{Kind, resource};
 use spanwire_engine::port::Changes;
 use tokio::sync::watch;
 
-use super::Error;
+use super::{Error, Requests};
 
 /// How long a connection may take to open.
 const CONNECT: Duration = Duration::from_secs(5);
@@ -21,6 +21,7 @@ pub struct Connection {
     client: Client,
     server: String,
     namespace: String,
+    requests: Requests,
 }
 
 impl std::fmt::Debug for Connection {
@@ -47,6 +48,16 @@ impl Connection {
         Self::of(config, context, namespace)
     }
 
+    /// By the account of the pod in which this runs, also where a kubeconfig names other servers. Its token is read
+    /// again when it changes.
+    ///
+    /// # Errors
+    /// [`Error::NotInPod`] where this is no pod, or one without an account.
+    pub fn in_cluster(namespace: Option<&str>) -> Result<Self, Error> {
+        let config = Config::incluster().map_err(|fault| Error::not_in_pod(&fault))?;
+        Self::of(config, None, namespace)
+    }
+
     /// As [`Connection::open`], from a configuration that is there already.
     ///
     /// # Errors
@@ -61,13 +72,20 @@ impl Connection {
         config.reset_reader_on_write = true;
         let namespace = namespace.unwrap_or(&config.default_namespace).to_owned();
         let server = config.cluster_url.to_string();
-        let client = Client::try_from(config).map_err(|fault| Error::config(context, fault))?;
-        Ok(Self { client, server, namespace })
+        let requests = Requests::default();
+        let client = ClientBuilder::try_from(config).map_err(|fault| Error::config(context, fault))?;
+        let client = client.with_layer(&requests).build();
+        Ok(Self { client, server, namespace, requests })
     }
 
     /// The client, for objects that are not Spanwire's own.
     pub fn client(&self) -> &Client {
         &self.client
+    }
+
+    /// The requests that went to the server over this connection and its clones.
+    pub fn requests(&self) -> &Requests {
+        &self.requests
     }
 
     /// A name for a lock among processes of one host that act for this namespace.

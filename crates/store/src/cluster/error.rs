@@ -22,6 +22,15 @@ pub enum Error {
         /// Why.
         cause: String,
     },
+    /// There is no account of a pod.
+    #[error(
+        "in-cluster is for a pod with a service account, whose token is mounted; elsewhere use kube or kube:CONTEXT: \
+         {cause}"
+    )]
+    NotInPod {
+        /// What is missing.
+        cause: String,
+    },
     /// The first list of a kind is not complete yet.
     #[error("the {kind} are not read yet")]
     NotRead {
@@ -111,6 +120,10 @@ impl Error {
         Self::Config { context: context.map(str::to_owned), cause: with_causes(&source) }
     }
 
+    pub(super) fn not_in_pod(source: &(dyn std::error::Error + 'static)) -> Self {
+        Self::NotInPod { cause: with_causes(source) }
+    }
+
     /// Whether another writer came first.
     pub fn is_conflict(&self) -> bool {
         matches!(self, Error::Conflict { .. })
@@ -171,6 +184,7 @@ impl Fault for Error {
     fn class(&self) -> Class {
         match self {
             Error::Config { .. }
+            | Error::NotInPod { .. }
             | Error::Unreadable { .. }
             | Error::NotManaged { .. }
             | Error::Express { .. } => Class::NeedsHuman,

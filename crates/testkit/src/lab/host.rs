@@ -40,6 +40,13 @@ impl Host {
         Self(Arc::new(Inner { name: name.to_owned(), namespace, beyond, port, addresses }))
     }
 
+    /// One that somebody else made, such as a container; `cable` is the far end of its network device, for
+    /// [`Host::cut_off`].
+    pub fn adopted(name: &str, namespace: Namespace, cable: (Namespace, String), address: IpAddr) -> Self {
+        let (beyond, port) = cable;
+        Self::new(name, namespace, beyond, port, [address; 2])
+    }
+
     /// The name given to it.
     pub fn name(&self) -> &str {
         &self.0.name

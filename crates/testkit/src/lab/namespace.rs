@@ -1,5 +1,5 @@
-//! An anonymous network namespace with a mount namespace of its own, held open by descriptors. It refuses to be found
-//! by name: what nobody can name, nobody leaves behind.
+//! A network namespace with a mount namespace, held open by descriptors: an anonymous one, or one that somebody else made.
+//! It refuses to be found by name: what nobody can name, nobody leaves behind.
 
 use std::{
     fs::File,
@@ -38,6 +38,16 @@ impl Namespace {
     pub fn new(name: &str) -> Result<Self, LabError> {
         thread::scope(|scope| scope.spawn(|| make(name)).join())
             .map_err(|_| LabError::Thread { namespace: name.to_owned() })?
+    }
+
+    /// One that somebody else made, such as a container's, by its file (`/proc/<pid>/ns/net`). Mounts stay those of the
+    /// caller.
+    ///
+    /// # Errors
+    /// A file could not be opened.
+    pub fn of(name: &str, net: &Path) -> Result<Self, LabError> {
+        let (net, mount) = (open(name, net)?, open(name, Path::new("/proc/thread-self/ns/mnt"))?);
+        Ok(Self(Arc::new(Held { name: name.to_owned(), net, mount })))
     }
 
     /// The name in messages.
@@ -115,12 +125,12 @@ fn make(name: &str) -> Result<Namespace, LabError> {
     mount(None::<&str>, "/", None::<&str>, MsFlags::MS_REC | MsFlags::MS_PRIVATE, None::<&str>)
         .map_err(refused("making mounts private"))?;
     hide_sockets(name)?;
-    let open = |path: &str| {
-        let failed = |source| LabError::File { namespace: name.to_owned(), path: path.into(), source };
-        File::open(path).map(OwnedFd::from).map_err(failed)
-    };
-    let (net, mount) = (open("/proc/thread-self/ns/net")?, open("/proc/thread-self/ns/mnt")?);
-    Ok(Namespace(Arc::new(Held { name: name.to_owned(), net, mount })))
+    Namespace::of(name, Path::new("/proc/thread-self/ns/net"))
+}
+
+fn open(name: &str, path: &Path) -> Result<OwnedFd, LabError> {
+    let failed = |source| LabError::File { namespace: name.to_owned(), path: path.into(), source };
+    File::open(path).map(OwnedFd::from).map_err(failed)
 }
 
 /// An empty socket directory that only this mount namespace sees. A machine without one gets it on an empty /run, so

@@ -126,6 +126,8 @@ fn build_one(
         .args([folder.join(program).as_os_str(), package.as_ref()])
         .current_dir(tools())
         .env("GOFLAGS", "-mod=readonly")
+        // As in tools/kind-node, so that both find each other's packages in Go's cache.
+        .env("CGO_ENABLED", "0")
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())

@@ -1,0 +1,77 @@
+//! A person's eyes on a control cluster: an object, or all of ours. It refuses to write.
+
+use anyhow::{Context as _, Result};
+use kube::{
+    Api, Client,
+    api::{DynamicObject, ListParams},
+};
+use spanwire_api::{
+    AppliedIntentSpec, GatewayNetworkSpec, GatewaySpec, Kind, Object, TunnelLinkSpec, WorkerSliceConfigSpec,
+    resource,
+};
+use tokio::runtime::{Builder, Runtime};
+
+/// A client and the runtime that it works on.
+pub(crate) struct Admin {
+    pub(super) runtime: Runtime,
+    client: Client,
+    namespace: &'static str,
+}
+
+impl Admin {
+    /// With the client that `connect` gives.
+    pub(super) fn new(
+        namespace: &'static str,
+        connect: impl Future<Output = Result<Client>>,
+    ) -> Result<Self> {
+        let runtime = runtime()?;
+        let client = runtime.block_on(connect)?;
+        Ok(Self { runtime, client, namespace })
+    }
+
+    /// The same on a runtime that is there.
+    pub(super) fn on(runtime: Runtime, client: Client, namespace: &'static str) -> Self {
+        Self { runtime, client, namespace }
+    }
+
+    /// An object; `None`: there is none.
+    pub(super) fn object<S: Kind>(&self, name: &str) -> Result<Option<Object<S>>> {
+        let api: Api<DynamicObject> =
+            Api::namespaced_with(self.client.clone(), self.namespace, &resource::<S>());
+        let read = || format!("reading {} {name}", S::PLURAL);
+        let found = self.runtime.block_on(api.get_opt(name)).with_context(read)?;
+        let value = found.map(serde_json::to_value).transpose().with_context(read)?;
+        value.map(serde_json::from_value).transpose().with_context(read)
+    }
+
+    /// All objects of ours as YAML.
+    pub(super) fn objects(&self) -> Result<String> {
+        self.runtime.block_on(objects(&self.client))
+    }
+}
+
+/// A runtime with a thread of its own, so that watches go on.
+pub(super) fn runtime() -> Result<Runtime> {
+    Builder::new_multi_thread().worker_threads(1).enable_all().build().context("making a runtime")
+}
+
+/// All objects of ours as YAML.
+pub(super) async fn objects(client: &Client) -> Result<String> {
+    let resources = [
+        resource::<GatewaySpec>(),
+        resource::<GatewayNetworkSpec>(),
+        resource::<WorkerSliceConfigSpec>(),
+        resource::<TunnelLinkSpec>(),
+        resource::<AppliedIntentSpec>(),
+    ];
+    let mut text = String::new();
+    for resource in resources {
+        let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
+        for mut object in api.list(&ListParams::default()).await.context("listing objects")? {
+            object.metadata.managed_fields = None;
+            text.push_str("---\n");
+            text.push_str(&serde_saphyr::to_string(&object).context("expressing an object")?);
+        }
+    }
+    Ok(text)
+}
