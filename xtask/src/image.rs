@@ -86,6 +86,18 @@ pub(crate) fn run(args: &ImageArgs) -> Result<ExitCode> {
     if args.update_packages {
         return renew();
     }
+    write(args).map(|_| ExitCode::SUCCESS)
+}
+
+/// Makes the image as it is shipped and gives its file.
+pub(crate) fn provide() -> Result<PathBuf> {
+    let shipped =
+        ImageArgs { tag: None, output: None, profile: Profile::Dist, arch: None, update_packages: false };
+    write(&shipped)
+}
+
+/// Writes the image and its bill; the image's file.
+fn write(args: &ImageArgs) -> Result<PathBuf> {
     let architecture = args.arch.or_else(Architecture::here);
     let architecture =
         architecture.context("this machine is neither amd64 nor arm64: name one with --arch")?;
@@ -103,7 +115,7 @@ pub(crate) fn run(args: &ImageArgs) -> Result<ExitCode> {
     let bill = file.with_extension("cdx.json");
     put(&bill, format!("{:#}\n", made.bill).as_bytes())?;
     println!("{}", made.summary(&file, &bill, &tag));
-    Ok(ExitCode::SUCCESS)
+    Ok(file)
 }
 
 /// An image with its bill.

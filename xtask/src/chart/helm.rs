@@ -2,7 +2,6 @@
 //! into the user's cache folder. It refuses a helm of another major version: its words and its output differ.
 
 use std::{
-    env,
     fs::{self, File},
     path::{Path, PathBuf},
     process::{Command, Stdio},
@@ -85,10 +84,7 @@ fn cached() -> Result<PathBuf> {
         digest.update(fs::read(&path).with_context(|| format!("reading {}", place::short(&path)))?);
     }
     let digest: String = digest.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-    let set = env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
-    let home = || env::var_os("HOME").map(|home| Path::new(&home).join(".cache"));
-    let cache = set.or_else(home).context("neither XDG_CACHE_HOME nor HOME is set")?;
-    Ok(cache.join("spanwire/helm").join(digest).join("helm"))
+    Ok(place::cache()?.join("helm").join(digest).join("helm"))
 }
 
 /// Beside its place first, so that a build that was cut short leaves no half program there.
