@@ -62,7 +62,7 @@ pub(super) fn join(control: &Cluster, worker: &Cluster) -> Result<()> {
 
 fn spanwirectl(control: &Cluster, arguments: &[&str]) -> Result<String> {
     let mut command = Command::new(tool()?);
-    command.args(arguments).args(["--control-namespace", NAMESPACE]).env("KUBECONFIG", &control.kubeconfig);
+    command.args(arguments).args(["--namespace", NAMESPACE]).env("KUBECONFIG", &control.kubeconfig);
     run(&mut command, "").with_context(|| format!("in the cluster {}", control.name))
 }
 
