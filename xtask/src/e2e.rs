@@ -48,7 +48,10 @@ fn path_with_clients() -> Result<OsString> {
         return Ok(path);
     }
     if !tools::is_there("go") {
-        bail!("{} are missing, and Go (https://go.dev/dl), with which they could be built", missing.join(", "));
+        bail!(
+            "{} are missing, and Go (https://go.dev/dl), with which they could be built",
+            missing.join(", ")
+        );
     }
     eprintln!("Building {} with Go; minutes the first time …", missing.join(", "));
     let script = place::root().join("tools/kind-node/build.sh");

@@ -68,7 +68,13 @@ struct Cli {
     #[arg(long, value_name = "FILE", env = "SPANWIRE_IMAGE", hide_env = true, default_value = "")]
     image: PathBuf,
     /// With --provider kind: the chart
-    #[arg(long, value_name = "FOLDER", env = "SPANWIRE_CHART", hide_env = true, default_value = "charts/spanwire")]
+    #[arg(
+        long,
+        value_name = "FOLDER",
+        env = "SPANWIRE_CHART",
+        hide_env = true,
+        default_value = "charts/spanwire"
+    )]
     chart: PathBuf,
     /// With --provider kind: the chart that is installed first and upgraded from [default: the present one]
     #[arg(long, value_name = "FOLDER")]

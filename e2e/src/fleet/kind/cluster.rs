@@ -103,8 +103,8 @@ impl Cluster {
         let pod: Value = serde_json::from_str(&self.on_node(&["crictl", "inspectp", id.trim()])?)
             .context("reading what crictl says of a pod")?;
         let pid = pod["info"]["pid"].as_u64().context("a pod without a process")?;
-        let file = format!("/proc/{}/root/proc/{pid}/ns/net", self.pid);
-        let namespace = self.namespace(Path::new(&file))?;
+        let inside = Path::new("/proc").join(self.pid.to_string()).join("root");
+        let namespace = self.namespace(&inside.join(format!("proc/{pid}/ns/net")))?;
         Ok(Host::adopted(&self.name, namespace.clone(), (namespace, "eth0".to_owned()), address))
     }
 
