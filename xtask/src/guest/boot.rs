@@ -35,8 +35,11 @@ impl Drop for Guest {
     }
 }
 
-/// Boots with the hardware's help where there is some. A guest that says nothing at all with it could not begin: it is
-/// booted again under emulation.
+/// How long a guest with the hardware's help may say nothing; it begins within seconds.
+const SILENCE: Duration = Duration::from_secs(30);
+
+/// Boots with the hardware's help where there is some. A guest that says nothing at all with it could not begin, or hangs:
+/// it is booted again under emulation.
 pub(super) fn boot(
     kernel: &Path,
     image: &Path,
@@ -45,7 +48,7 @@ pub(super) fn boot(
 ) -> Result<Ended> {
     if fs::File::options().read(true).write(true).open("/dev/kvm").is_ok() {
         let mut began = false;
-        let ended = attempt("kvm", (kernel, image), limit, &mut |line| {
+        let ended = attempt("kvm", (kernel, image), (SILENCE, limit), &mut |line| {
             began = true;
             show(line);
         });
@@ -54,13 +57,14 @@ pub(super) fn boot(
         }
         eprintln!("This machine's /dev/kvm does not carry a guest: emulating.");
     }
-    attempt("tcg,thread=multi", (kernel, image), limit, show)
+    attempt("tcg,thread=multi", (kernel, image), (limit, limit), show)
 }
 
+/// Ends it after the first limit if it has said nothing until then, and after the second in any case.
 fn attempt(
     accelerator: &str,
     (kernel, image): (&Path, &Path),
-    limit: Duration,
+    (silence, limit): (Duration, Duration),
     show: &mut dyn FnMut(&str),
 ) -> Result<Ended> {
     let console = image.with_extension("console");
@@ -75,10 +79,11 @@ fn attempt(
             }
         }
     });
-    let deadline = Instant::now() + limit;
+    let (mut deadline, end) = (Instant::now() + silence, Instant::now() + limit);
     loop {
         match heard.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
             Ok(line) => {
+                deadline = end;
                 let line = line.trim_end();
                 if let Some(code) = line.strip_prefix(LAST) {
                     return Ok(Ended { code: code.parse().context("reading how the guest ended")? });
@@ -86,7 +91,10 @@ fn attempt(
                 show(line);
             }
             Err(RecvTimeoutError::Timeout) => {
-                bail!("the guest did not end within {limit:?}; its console:\n{}", tail(&console));
+                bail!(
+                    "the guest said nothing for {silence:?} or did not end within {limit:?}; its console:\n{}",
+                    tail(&console)
+                );
             }
             Err(RecvTimeoutError::Disconnected) => {
                 bail!("the guest went without saying how the run ended; its console:\n{}", tail(&console));

@@ -17,8 +17,18 @@ use crate::tools;
 
 const INIT: &str = include_str!("init.sh");
 /// Loaded at start; all others on demand.
-const MODULES: &[&str] =
-    &["wireguard", "veth", "bridge", "tun", "dummy", "nf_tables", "nf_conntrack", "nft_ct", "nft_chain_nat"];
+const MODULES: &[&str] = &[
+    "wireguard",
+    "veth",
+    "bridge",
+    "tun",
+    "dummy",
+    "nf_tables",
+    "nf_conntrack",
+    "nft_ct",
+    "nft_chain_nat",
+    "nft_socket",
+];
 /// The parts of the kernel's modules that networks are made of.
 const PARTS: &[&str] = &["net", "crypto", "lib", "arch", "drivers/net"];
 /// Programs of every run: what the product starts, and what its tests look inside with.
