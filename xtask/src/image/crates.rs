@@ -92,7 +92,7 @@ fn checksums(lock: &str) -> BTreeMap<(String, String), String> {
 
 /// Old manifests write a slash for "or".
 fn expression(licence: &str) -> String {
-    if licence.contains(" OR ") { licence.to_owned() } else { licence.replace('/', " OR ") }
+    licence.split('/').map(str::trim).collect::<Vec<_>>().join(" OR ")
 }
 
 /// The texts of all licences, each once, behind the names of the crates that carry it.
@@ -151,6 +151,7 @@ mod tests {
     #[test]
     fn old_licences_become_expressions() {
         assert_eq!(expression("MIT/Apache-2.0"), "MIT OR Apache-2.0");
+        assert_eq!(expression("Apache-2.0 / MIT"), "Apache-2.0 OR MIT");
         assert_eq!(expression("MIT OR Apache-2.0"), "MIT OR Apache-2.0");
         assert_eq!(expression("Apache-2.0"), "Apache-2.0");
     }

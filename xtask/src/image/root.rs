@@ -169,7 +169,7 @@ fn system(tree: &mut Tree) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::packages::Pinned, *};
 
     #[test]
     fn authorities_become_one_file() {
@@ -186,6 +186,70 @@ mod tests {
         let architecture = Architecture::here().unwrap();
         let error = libraries(architecture, &Tree::default(), [this.as_slice()].into_iter()).unwrap_err();
         assert!(error.to_string().contains("no package of the list has /"), "{error}");
+    }
+
+    fn package(name: &str, files: &[(&str, &[u8])]) -> Package {
+        let mut tree = Tree::default();
+        for (path, content) in files {
+            tree.program(path, content.to_vec()).unwrap();
+        }
+        tree.text(&format!("usr/share/doc/{name}/copyright"), "free").unwrap();
+        let [architecture, version, sha256] = [(); 3].map(|()| String::new());
+        let pinned = Pinned { architecture, name: name.to_owned(), version, sha256 };
+        Package { pinned, control: format!("Package: {name}\n"), files: tree }
+    }
+
+    /// This program stands for nft and for every library, because it is linked with some.
+    fn fixture(architecture: Architecture) -> Vec<Package> {
+        let this = std::fs::read(std::env::current_exe().unwrap()).unwrap();
+        let libraries = needed(&this, &format!("usr/lib/{}", architecture.tuple())).unwrap();
+        let libraries: Vec<(&str, &[u8])> =
+            libraries.iter().map(|path| (path.as_str(), this.as_slice())).collect();
+        vec![
+            package("libc6", &[&libraries[..], &[("usr/lib/needed-by-nobody.so", b"x")]].concat()),
+            package("nftables", &[("usr/sbin/nft", &this), ("usr/share/man/nft.8", b"long")]),
+            package(
+                "base-files",
+                &[
+                    ("usr/lib/os-release", b"ID=debian"),
+                    ("etc/debian_version", b"12"),
+                    ("usr/share/common-licenses/GPL-2", b"g"),
+                ],
+            ),
+            package("ca-certificates", &[("usr/share/ca-certificates/mozilla/A.crt", b"a")]),
+        ]
+    }
+
+    #[test]
+    fn the_part_of_debian_holds_what_is_needed_and_its_papers() {
+        let architecture = Architecture::here().unwrap();
+        let tree = debian(architecture, &fixture(architecture), &[]).unwrap();
+        for path in [
+            "usr/sbin/nft",
+            "etc/ssl/certs/ca-certificates.crt",
+            "etc/passwd",
+            "etc/os-release",
+            "usr/share/common-licenses/GPL-2",
+            "usr/share/doc/nftables/copyright",
+            "var/lib/dpkg/status.d/libc6",
+        ] {
+            assert!(tree.content(path).is_some(), "{path}");
+        }
+        let loader = tree.entries().any(|(path, _)| path.contains("/ld-linux"));
+        assert!(loader && tree.content(&format!("lib/{}/libc.so.6", architecture.tuple())).is_some());
+        for path in ["usr/lib/needed-by-nobody.so", "usr/share/man/nft.8", "bin/sh"] {
+            assert!(tree.content(path).is_none(), "{path}");
+        }
+        assert_eq!((tree.target("lib"), tree.target("var/run")), (Some("usr/lib"), Some("../run")));
+    }
+
+    #[test]
+    fn a_package_that_gives_nothing_is_named() {
+        let architecture = Architecture::here().unwrap();
+        let mut packages = fixture(architecture);
+        packages.push(package("needless", &[("usr/lib/other.so", b"x")]));
+        let error = debian(architecture, &packages, &[]).unwrap_err().to_string();
+        assert!(error.contains("needless gives nothing"), "{error}");
     }
 
     #[test]
