@@ -65,8 +65,8 @@ struct Cli {
     #[arg(long)]
     reuse: bool,
     /// With --provider kind: the archive of the product's image [default: made by `cargo xtask image`]
-    #[arg(long, value_name = "FILE", env = "SPANWIRE_IMAGE", hide_env = true, default_value = "")]
-    image: PathBuf,
+    #[arg(long, value_name = "FILE", env = "SPANWIRE_IMAGE", hide_env = true)]
+    image: Option<PathBuf>,
     /// With --provider kind: the chart
     #[arg(
         long,
@@ -140,7 +140,7 @@ impl Cli {
 
     fn clusters(&self) -> Clusters {
         Clusters {
-            image: self.image.clone(),
+            image: self.image.clone().unwrap_or_default(),
             chart: self.chart.clone(),
             previous_chart: self.previous_chart.clone(),
             node_image: self.node_image.clone(),
@@ -298,4 +298,28 @@ fn judge(case: &Case, outcome: &Outcome) -> (bool, String) {
         };
     }
     (outcome.passed, outcome.verdict.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_flags_it_is_what_ci_runs() {
+        let cli = Cli::try_parse_from(["e2e"]).unwrap();
+        assert_eq!(cli.provider, Provider::Local);
+        let names: Vec<String> = cli.cases().into_iter().map(|case| case.name).collect();
+        assert_eq!(names, ["hub-change", "full-mesh"]);
+    }
+
+    #[test]
+    fn every_scenario_of_a_provider_means_something_there() {
+        for provider in Provider::value_variants() {
+            let word = provider.to_possible_value().unwrap();
+            let cli = Cli::try_parse_from(["e2e", "--all", "--provider", word.get_name()]).unwrap();
+            for case in cli.cases() {
+                case.setup.check().unwrap_or_else(|error| panic!("{word:?}, {}: {error:#}", case.name));
+            }
+        }
+    }
 }

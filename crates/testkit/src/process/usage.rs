@@ -5,7 +5,7 @@ use std::{fs, io, time::Duration};
 /// What a process uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Usage {
-    /// Resident memory in bytes.
+    /// Resident memory in bytes; what several processes share, such as the pages of one program, is divided among them.
     pub resident: u64,
     /// Processor time so far, user and system together.
     pub processor: Duration,
@@ -23,8 +23,8 @@ impl Usage {
                 wakeups += field(&status, "voluntary_ctxt_switches:").unwrap_or(0);
             }
         }
-        let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
-        let resident = field(&status, "VmRSS:").ok_or_else(|| io::Error::other("no VmRSS"))? * 1024;
+        let memory = fs::read_to_string(format!("/proc/{pid}/smaps_rollup"))?;
+        let resident = field(&memory, "Pss:").ok_or_else(|| io::Error::other("no Pss"))? * 1024;
         Ok(Self { resident, processor: processor_time(pid)?, wakeups })
     }
 }
