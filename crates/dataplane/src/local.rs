@@ -229,7 +229,7 @@ impl Devices for LocalDevices {
             return Ok(Written::Same);
         }
         if matches!(step, HostStep::Route { .. } | HostStep::RemoveRoute { .. }) {
-            self.drain.route_moved();
+            self.drain.moved();
         }
         Ok(Written::Changed)
     }

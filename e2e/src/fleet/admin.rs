@@ -19,18 +19,8 @@ pub(crate) struct Admin {
 }
 
 impl Admin {
-    /// With the client that `connect` gives.
-    pub(super) fn new(
-        namespace: &'static str,
-        connect: impl Future<Output = Result<Client>>,
-    ) -> Result<Self> {
-        let runtime = runtime()?;
-        let client = runtime.block_on(connect)?;
-        Ok(Self { runtime, client, namespace })
-    }
-
-    /// The same on a runtime that is there.
-    pub(super) fn on(runtime: Runtime, client: Client, namespace: &'static str) -> Self {
+    /// With a client that was made on the runtime.
+    pub(super) fn new(runtime: Runtime, client: Client, namespace: &'static str) -> Self {
         Self { runtime, client, namespace }
     }
 

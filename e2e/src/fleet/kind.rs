@@ -16,7 +16,10 @@ use std::{
 use anyhow::{Context as _, Result, bail};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 
-use super::{Member, admin::Admin};
+use super::{
+    Member,
+    admin::{self, Admin},
+};
 use crate::{Say, interrupt, setup::Clusters as Options};
 use cluster::Cluster;
 use command::output;
@@ -63,11 +66,9 @@ impl Clusters {
         steps.timed("installed the workers (helm)", || {
             workers.iter().try_for_each(|worker| install::worker(worker, first_chart, &[]))
         })?;
-        let admin = Admin::new(NAMESPACE, async {
-            let file = Kubeconfig::read_from(&control.kubeconfig).context("reading a kubeconfig")?;
-            let config = kube::Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await;
-            kube::Client::try_from(config.context("understanding a kubeconfig")?).context("making a client")
-        })?;
+        let runtime = admin::runtime()?;
+        let client = runtime.block_on(client(&control))?;
+        let admin = Admin::new(runtime, client, NAMESPACE);
         Ok(Self { admin, control, workers, options: options.clone() })
     }
 
@@ -145,6 +146,12 @@ impl Clusters {
         let worker = self.workers.iter().find(|worker| worker.name == gateway);
         worker.with_context(|| format!("{gateway} has no cluster"))
     }
+}
+
+async fn client(cluster: &Cluster) -> Result<kube::Client> {
+    let file = Kubeconfig::read_from(&cluster.kubeconfig).context("reading a kubeconfig")?;
+    let config = kube::Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await;
+    kube::Client::try_from(config.context("understanding a kubeconfig")?).context("making a client")
 }
 
 /// What has to be there before anything is made.

@@ -73,7 +73,7 @@ impl Servers {
         for (member, plane) in members.iter().zip(own.iter().cycle()) {
             workers.push(runtime.block_on(join(&control, Arc::clone(plane), member))?);
         }
-        let admin = Admin::on(runtime, client, NAMESPACE);
+        let admin = Admin::new(runtime, client, NAMESPACE);
         Ok(Self { admin, control, controller, own, workers, empty: None })
     }
 

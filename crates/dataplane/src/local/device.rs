@@ -198,8 +198,9 @@ impl LocalDevices {
             self.delete_rule(rule).await?;
         }
         self.endpoints().retain(|(device, _), _| device != name);
-        let Some(link) = self.find_link(name).await? else { return Ok(()) };
-        if !link.is_ours() || !is_device(&link, name) {
+        let links = self.netlink.links().await.map_err(Error::Netlink)?;
+        let Some(link) = links.iter().find(|link| link.name == name.as_str()) else { return Ok(()) };
+        if !link.is_ours() || !is_device(link, name) {
             return Err(Error::ForeignDevice { device: name.clone() });
         }
         match name.backend() {
@@ -207,10 +208,15 @@ impl LocalDevices {
             Backend::Kernel => self.netlink.delete_link(link.index).await.map_err(Error::Netlink)?,
         }
         self.wrote();
-        match self.find_link(name).await? {
-            Some(_) => Err(Error::ReadBack { device: name.clone(), what: "a removed device" }),
-            None => Ok(()),
+        if self.find_link(name).await?.is_some() {
+            return Err(Error::ReadBack { device: name.clone(), what: "a removed device" });
         }
+        // Two devices have one alias while one takes the place of the other.
+        let had_successor = links.iter().any(|other| other.alias == link.alias && other.index != link.index);
+        if had_successor && self.filter.end_handover().await.map_err(Error::Filter)? {
+            self.wrote();
+        }
+        Ok(())
     }
 
     async fn find_link(&self, name: &DeviceName) -> Result<Option<Link>, Error> {

@@ -12,8 +12,6 @@ const NODE: &str = "/dev/net/tun";
 pub(super) async fn open(options: Options) -> Result<LocalDevices, Error> {
     let sysctl = Sysctl::open(&options.sysctl_dir).map_err(Error::Switch)?;
     let filter = Filter::open().await.map_err(Error::Filter)?;
-    // Of a handover that was cut short; the one that is planned instead writes its own.
-    filter.end_handover().await.map_err(Error::Filter)?;
     let netlink = Netlink::open().map_err(Error::Netlink)?;
     let wireguard = Wireguard::open(options.uapi_dir.clone()).map_err(Error::Configuration)?;
     let kernel = wireguard.kernel_is_present().await;

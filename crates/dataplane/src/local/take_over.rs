@@ -23,8 +23,6 @@ use super::{Error, LocalDevices};
 const HANDSHAKES: Duration = Duration::from_secs(6);
 /// How long the old device has to hear nothing.
 const QUIET: Duration = Duration::from_millis(200);
-/// How long what was sent to the port beside may be under way.
-const UNDER_WAY: Duration = Duration::from_millis(300);
 /// From one look at both devices to the next.
 const LOOK: Duration = Duration::from_millis(20);
 /// A session older than this is dead: <https://www.wireguard.com/protocol/>, Reject-After-Time.
@@ -36,10 +34,12 @@ impl LocalDevices {
         let (old, new) = (self.configuration(from).await?, self.configuration(to).await?);
         if old.listen_port == port {
             let handover = Handover { from: from.as_str(), port, beside: new.listen_port };
-            if let Err(error) = self.filter.begin_handover(handover).await {
-                tracing::warn!(%error, %from, "the port moves without help: what arrives meanwhile is lost");
+            match self.filter.begin_handover(handover).await {
+                Ok(()) => self.wrote(),
+                Err(error) => {
+                    tracing::warn!(%error, %from, "the port moves without help: what arrives meanwhile is lost");
+                }
             }
-            self.wrote();
             self.set_device(from, &SetDevice { peers: silenced(&old), ..SetDevice::default() }).await?;
         }
         let peers = followers(&old, &new);
@@ -51,8 +51,8 @@ impl LocalDevices {
         self.wait_for_sessions(from, to).await?;
         self.move_port(from, to, port).await?;
         self.nudge(to, coming.index, &new).await?;
-        sleep(UNDER_WAY).await;
-        self.filter.end_handover().await.map_err(Error::Filter)?;
+        // The old device and the rules go when what is under way to either port has arrived.
+        self.drain.moved();
         if self.configuration(to).await?.listen_port != port {
             return Err(Error::ReadBack { device: to.clone(), what: "the port" });
         }
@@ -66,7 +66,7 @@ impl LocalDevices {
                 route.target = Target::Device(to);
                 self.netlink.put_route(&route).await.map_err(Error::Netlink)?;
                 self.wrote();
-                self.drain.route_moved();
+                self.drain.moved();
             }
         }
         Ok(())

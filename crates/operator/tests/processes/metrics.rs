@@ -21,6 +21,17 @@ fn start_controller(fleet: &Fleet, address: &str) -> Process {
     fleet.start_controller_with(&["--metrics-listen", address])
 }
 
+/// A hub and a spoke with their link up, where the controller is scraped, the controller, and both workers.
+fn connected() -> (Fleet, String, Process, [Process; 2]) {
+    let fleet = Fleet::new();
+    let [hub, spoke] = &fleet.members[..] else { panic!("two members") };
+    let of_controller = free_port();
+    let controller = start_controller(&fleet, &of_controller);
+    let workers = [start(hub), start(spoke)];
+    wait_until("the link is shown connected", || state(spoke, UPLINK, "Connected") == Some(1.0));
+    (fleet, of_controller, controller, workers)
+}
+
 fn page(member: &Member) -> Page {
     ask(Some(&member.host), OF_WORKER, "/metrics").unwrap()
 }
@@ -57,12 +68,8 @@ fn metrics_show_links_as_they_are_and_name_no_key_and_no_address() {
     if cannot() {
         return;
     }
-    let fleet = Fleet::new();
+    let (fleet, of_controller, _controller, _workers) = connected();
     let [hub, spoke] = &fleet.members[..] else { panic!("two members") };
-    let of_controller = free_port();
-    let _controller = start_controller(&fleet, &of_controller);
-    let _workers = [start(hub), start(spoke)];
-    wait_until("the link is shown connected", || state(spoke, UPLINK, "Connected") == Some(1.0));
     assert_eq!(state(spoke, UPLINK, "NotConnected"), Some(0.0));
     let value = |metric: &str| page(spoke).value(&format!("{metric}{{{UPLINK}}}"));
     for metric in ["spanwire_link_received_bytes_total", "spanwire_link_sent_bytes_total"] {
@@ -105,12 +112,8 @@ fn metrics_show_a_change_while_it_runs_and_drop_links_that_are_gone() {
     if cannot() {
         return;
     }
-    let fleet = Fleet::new();
-    let [hub, spoke] = &fleet.members[..] else { panic!("two members") };
-    let of_controller = free_port();
-    let _controller = start_controller(&fleet, &of_controller);
-    let (mut of_hub, _of_spoke) = (start(hub), start(spoke));
-    wait_until("the link is shown connected", || state(spoke, UPLINK, "Connected") == Some(1.0));
+    let (fleet, of_controller, _controller, [mut of_hub, _of_spoke]) = connected();
+    let spoke = &fleet.members[1];
     let value = |series: &str| ask(None, &of_controller, "/metrics").unwrap().value(series);
     let phase = |phase: &str| value(&format!("spanwire_change_phase{{network=\"demo\",phase=\"{phase}\"}}"));
     let age = || value("spanwire_change_phase_age_seconds{network=\"demo\"}");
