@@ -57,8 +57,7 @@ async fn load() -> Result<Loaded, String> {
 
 fn usual_file() -> PathBuf {
     let architecture = if cfg!(target_arch = "aarch64") { "arm64" } else { "amd64" };
-    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
-    root.join(format!("target/image/spanwire-{VERSION}-{architecture}.tar"))
+    spanwire_testkit::folder::workspace().join(format!("target/image/spanwire-{VERSION}-{architecture}.tar"))
 }
 
 impl Loaded {

@@ -26,7 +26,7 @@ fn root(crd: &Value) -> &Value {
 
 #[test]
 fn checked_in_files_are_current() {
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../charts/spanwire/files/crds");
+    let folder = spanwire_testkit::folder::workspace().join("charts/spanwire/files/crds");
     for (file, yaml) in spanwire_api::crds().unwrap() {
         let checked_in = std::fs::read_to_string(folder.join(&file)).unwrap();
         assert_eq!(checked_in, yaml, "{file} is stale: run cargo xtask codegen");
@@ -35,7 +35,7 @@ fn checked_in_files_are_current() {
 
 #[test]
 fn checked_in_roles_and_the_reference_are_current() {
-    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let root = spanwire_testkit::folder::workspace();
     let roles = spanwire_api::rbac::manifests().unwrap().into_iter();
     let roles = roles.map(|(file, text)| (format!("charts/spanwire/files/roles/{file}"), text));
     for (file, text) in roles.chain([("docs/api.md".to_owned(), spanwire_api::reference())]) {

@@ -2,7 +2,7 @@
 //! flags: what is recorded is read.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail here")]
 
-use std::{collections::BTreeSet, fs, path::Path};
+use std::{collections::BTreeSet, fs};
 
 use clap::Parser as _;
 use serde_json::Value;
@@ -18,7 +18,7 @@ fn command_lines(text: &str) -> Vec<Vec<String>> {
 
 #[test]
 fn every_command_line_of_the_chart_is_taken() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../charts/spanwire/tests/golden");
+    let folder = spanwire_testkit::folder::workspace().join("charts/spanwire/tests/golden");
     let mut commands = BTreeSet::new();
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();

@@ -41,7 +41,7 @@ const KINDS: [&str; 11] = [
 ];
 
 fn chart() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../charts/spanwire")
+    spanwire_testkit::folder::workspace().join("charts/spanwire")
 }
 
 /// Helm as `cargo xtask test` names it, else the one on the search path.

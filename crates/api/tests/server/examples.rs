@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use spanwire_testkit::control_plane::ControlPlane;
 
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+    spanwire_testkit::folder::workspace()
 }
 
 fn files(folder: &Path, end: &str, found: &mut Vec<PathBuf>) {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use crate::script;
 
 fn folder() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/cases")
+    spanwire_testkit::folder::workspace().join("crates/engine/tests/cases")
 }
 
 fn golden(name: &str) {

@@ -117,7 +117,7 @@ pub fn cache() -> Result<PathBuf, AssetsError> {
 
 /// The Go module that names the versions.
 fn tools() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tools")
+    crate::folder::workspace().join("tools")
 }
 
 #[cfg(test)]

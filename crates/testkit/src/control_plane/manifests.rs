@@ -3,7 +3,7 @@
 
 use std::{
     fs,
-    path::{Path, PathBuf},
+    path::PathBuf,
     time::{Duration, Instant},
 };
 
@@ -91,7 +91,7 @@ impl ControlPlane {
 }
 
 fn crd_files() -> Result<Vec<PathBuf>, ControlPlaneError> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../charts/spanwire/files/crds");
+    let folder = crate::folder::workspace().join("charts/spanwire/files/crds");
     let listed = fs::read_dir(&folder).and_then(|entries| {
         entries.map(|entry| entry.map(|entry| entry.path())).collect::<std::io::Result<Vec<_>>>()
     });
