@@ -7,6 +7,8 @@ mod marker;
 mod render;
 mod run;
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use spanwire_engine::{Class, firewall::Firewall};
 
 pub(crate) use handover::Handover;
@@ -47,9 +49,6 @@ pub enum Error {
     /// Its answer is not understood.
     #[error("`nft` gave a listing that is not understood")]
     Listing(#[source] serde_json::Error),
-    /// What stands after the write is not there.
-    #[error("the table {TABLE} is not there after it was written")]
-    Vanished,
 }
 
 impl Error {
@@ -57,9 +56,7 @@ impl Error {
     pub fn class(&self) -> Class {
         match self {
             Error::Missing(_) | Error::TooOld { .. } => Class::NeedsHuman,
-            Error::TimedOut { .. } | Error::Failed { .. } | Error::Listing(_) | Error::Vanished => {
-                Class::Retry
-            }
+            Error::TimedOut { .. } | Error::Failed { .. } | Error::Listing(_) => Class::Retry,
         }
     }
 }
@@ -67,6 +64,8 @@ impl Error {
 /// The table of this network namespace.
 pub(crate) struct Filter {
     nft: Nft,
+    /// The digest of what was written and has no mark yet.
+    unmarked: Mutex<Option<String>>,
 }
 
 impl Filter {
@@ -77,40 +76,65 @@ impl Filter {
         if parse_version(&found).is_none_or(|version| version < OLDEST) {
             return Err(Error::TooOld { found });
         }
-        Ok(Self { nft })
+        Ok(Self { nft, unmarked: Mutex::default() })
     }
 
-    /// The digest of the firewall that stands; `None`: there is none, or it is not as it was written.
+    /// The digest of the firewall that stands; `None`: there is none, or it is not as it was written. What was written
+    /// just now gets the mark by which it is known from now on; without one it is written again.
     pub(crate) async fn standing(&self) -> Result<Option<String>, Error> {
-        Ok(self.nft.list(TABLE).await?.and_then(|listing| marker::read(&listing)))
+        let unmarked = self.unmarked().take();
+        match (self.nft.list("inet", TABLE).await?, unmarked) {
+            (Some(listing), Some(digest)) => {
+                self.nft.apply("mark the packet filter table", &marker::write(&digest, &listing)).await?;
+                Ok(Some(digest))
+            }
+            (listing, _) => Ok(listing.and_then(|listing| marker::read(&listing))),
+        }
     }
 
-    /// Replaces the table in one transaction, reads it back, and leaves the mark by which [`Filter::standing`] knows it.
-    pub(crate) async fn replace(&self, firewall: &Firewall) -> Result<(), Error> {
-        let standing = self.nft.list(TABLE).await?.filter(|listing| marker::read(listing).is_some());
+    /// Replaces the table in one transaction, unless it stands as asked. Whether it was replaced; if so,
+    /// [`Filter::standing`] has to be asked, which a pass does when everything else is done: links need not wait for it.
+    pub(crate) async fn set(&self, firewall: &Firewall) -> Result<bool, Error> {
+        let (unmarked, digest) = (self.unmarked().take(), firewall.digest());
+        let listing = self.nft.list("inet", TABLE).await?;
+        let marked = listing.as_ref().and_then(marker::read);
+        if marked.as_ref() == Some(&digest) {
+            return Ok(false);
+        }
+        let standing = listing.filter(|_| marked.or(unmarked).is_some());
         self.nft
             .apply("replace the packet filter table", &render::table(firewall, standing.as_ref()))
             .await?;
-        let listing = self.nft.list(TABLE).await?.ok_or(Error::Vanished)?;
-        self.nft.apply("mark the packet filter table", &marker::write(&firewall.digest(), &listing)).await
+        *self.unmarked() = Some(digest);
+        Ok(true)
+    }
+
+    fn unmarked(&self) -> MutexGuard<'_, Option<String>> {
+        self.unmarked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Removes the table, if it is there.
     pub(crate) async fn remove(&self) -> Result<bool, Error> {
-        if self.nft.list(TABLE).await?.is_none() {
+        if self.nft.list("inet", TABLE).await?.is_none() {
             return Ok(false);
         }
         self.nft.apply("remove the packet filter table", &render::removal()).await.map(|()| true)
     }
 
-    /// Writes the rules of a handover in place of those of an earlier one.
-    pub(crate) async fn begin_handover(&self, handover: Handover<'_>) -> Result<(), Error> {
-        self.nft.apply_json("write the rules of a handover", &handover::rules(handover)).await
+    /// Writes the rules for two devices at one port in place of earlier ones.
+    pub(crate) async fn share_port(&self, handover: Handover) -> Result<(), Error> {
+        self.nft.apply_json("write the rules for two devices at one port", &handover::shared(handover)).await
     }
 
-    /// Removes them, if they are there.
+    /// Writes the rules for a device that moves to a port that was left.
+    pub(crate) async fn settle_port(&self, handover: Handover) -> Result<(), Error> {
+        self.nft.apply_json("write the rules for a device that moves", &handover::settling(handover)).await
+    }
+
+    /// Removes both, if they are there.
     pub(crate) async fn end_handover(&self) -> Result<bool, Error> {
-        if self.nft.list(handover::TABLE).await?.is_none() {
+        let [(family, _), _] = handover::FAMILIES;
+        if self.nft.list(family, handover::TABLE).await?.is_none() {
             return Ok(false);
         }
         self.nft.apply_json("remove the rules of a handover", &handover::removal()).await.map(|()| true)

@@ -7,6 +7,7 @@ mod device;
 mod figures;
 mod kernel_devices;
 mod listen;
+mod place;
 mod plan;
 mod registry;
 mod responder;

@@ -1,15 +1,18 @@
-//! A person's eyes on a control cluster: an object, or all of ours. It refuses to write.
+//! A person at a control cluster: reads an object or all of ours, applies one. It refuses to touch a status.
 
 use anyhow::{Context as _, Result};
 use kube::{
     Api, Client,
-    api::{DynamicObject, ListParams},
+    api::{DynamicObject, ListParams, Patch, PatchParams},
 };
 use spanwire_api::{
     AppliedIntentSpec, GatewayNetworkSpec, GatewaySpec, Kind, Object, TunnelLinkSpec, WorkerSliceConfigSpec,
     resource,
 };
 use tokio::runtime::{Builder, Runtime};
+
+/// Who owns the fields that a person writes.
+const MANAGER: &str = "e2e";
 
 /// A client and the runtime that it works on.
 pub(crate) struct Admin {
@@ -32,6 +35,19 @@ impl Admin {
         let found = self.runtime.block_on(api.get_opt(name)).with_context(read)?;
         let value = found.map(serde_json::to_value).transpose().with_context(read)?;
         value.map(serde_json::from_value).transpose().with_context(read)
+    }
+
+    /// Applies an object, over a connection that stands: what follows is timed from here.
+    pub(super) fn apply<S: Kind>(&self, name: &str, text: &str) -> Result<()> {
+        let action = || format!("applying {} {name}", S::PLURAL);
+        let object: DynamicObject = serde_saphyr::from_str(text).with_context(action)?;
+        let api: Api<DynamicObject> =
+            Api::namespaced_with(self.client.clone(), self.namespace, &resource::<S>());
+        let parameters = PatchParams::apply(MANAGER).force().validation_strict();
+        self.runtime
+            .block_on(api.patch(name, &parameters, &Patch::Apply(&object)))
+            .map(drop)
+            .with_context(action)
     }
 
     /// All objects of ours as YAML.

@@ -58,7 +58,7 @@ impl Control {
     pub(crate) fn apply<S: Kind>(&self, name: &str, text: &str) -> Result<()> {
         match self {
             Self::Files(path) => replace(&path.join(S::PLURAL).join(format!("{name}.yaml")), text),
-            Self::Servers(servers) => servers.apply(text),
+            Self::Servers(servers) => servers.admin().apply::<S>(name, text),
             Self::Clusters(clusters) => clusters.apply(text),
         }
     }

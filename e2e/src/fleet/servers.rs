@@ -206,11 +206,6 @@ impl Servers {
         }
         Ok(())
     }
-
-    pub(super) fn apply(&self, text: &str) -> Result<()> {
-        self.admin.runtime.block_on(self.control.apply(NAMESPACE, text)).context("applying an object")?;
-        Ok(())
-    }
 }
 
 impl Drop for Servers {

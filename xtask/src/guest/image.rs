@@ -28,6 +28,8 @@ const MODULES: &[&str] = &[
     "nft_ct",
     "nft_chain_nat",
     "nft_socket",
+    "nft_dup_ipv4",
+    "nft_dup_ipv6",
 ];
 /// The parts of the kernel's modules that networks are made of.
 const PARTS: &[&str] = &["net", "crypto", "lib", "arch", "drivers/net"];

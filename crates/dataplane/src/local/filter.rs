@@ -13,9 +13,7 @@ impl LocalDevices {
             }
             return Ok(());
         }
-        let standing = self.filter.standing().await.map_err(Error::Filter)?;
-        if standing.as_deref() != Some(&*firewall.digest()) {
-            self.filter.replace(firewall).await.map_err(Error::Filter)?;
+        if self.filter.set(firewall).await.map_err(Error::Filter)? {
             self.wrote();
         }
         Ok(())

@@ -2,8 +2,8 @@
 //! nobody uses the other any more it listens where that one did. It refuses to close the old door while somebody who was
 //! there a moment ago still uses it, for as long as a handshake may take.
 //!
-//! A packet is lost where it meets a device without its session. So both devices stand until every session that lives has a
-//! successor; first handshakes go to the one that comes (see [`Handover`]). It may be begun again at any point.
+//! A packet is lost where it meets no device with its session. So both devices stand at one port until every session that
+//! lives has a successor (see [`Handover`]). It may be begun again at any point.
 
 use std::{net::IpAddr, time::Duration};
 
@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep};
 use crate::{
     configuration::{DeviceInfo, PeerInfo, SetDevice, SetPeer},
     netlink::{route::Target, rule::Family},
-    nft::Handover,
+    nft::{self, Handover},
     probe::{self, socket::ProbeSocket},
 };
 
@@ -32,14 +32,9 @@ impl LocalDevices {
     pub(super) async fn take_over(&self, from: &DeviceName, to: &DeviceName, port: u16) -> Result<(), Error> {
         let (leaving, coming) = (self.own_link(from).await?, self.own_link(to).await?);
         let (old, new) = (self.configuration(from).await?, self.configuration(to).await?);
+        let handover = Handover { port, beside: new.listen_port, coming: to.backend() };
         if old.listen_port == port {
-            let handover = Handover { from: from.as_str(), port, beside: new.listen_port };
-            match self.filter.begin_handover(handover).await {
-                Ok(()) => self.wrote(),
-                Err(error) => {
-                    tracing::warn!(%error, %from, "the port moves without help: what arrives meanwhile is lost");
-                }
-            }
+            self.helped(self.filter.share_port(handover).await, from);
             self.set_device(from, &SetDevice { peers: silenced(&old), ..SetDevice::default() }).await?;
         }
         let peers = followers(&old, &new);
@@ -49,14 +44,23 @@ impl LocalDevices {
         self.move_routes(leaving.index, coming.index).await?;
         self.nudge(to, coming.index, &new).await?;
         self.wait_for_sessions(from, to).await?;
-        self.move_port(from, to, port).await?;
-        self.nudge(to, coming.index, &new).await?;
+        self.move_port(from, to, handover).await?;
         // The old device and the rules go when what is under way to either port has arrived.
         self.drain.moved();
         if self.configuration(to).await?.listen_port != port {
             return Err(Error::ReadBack { device: to.clone(), what: "the port" });
         }
         Ok(())
+    }
+
+    /// Without the packet filter's help the port moves all the same.
+    fn helped(&self, ruled: Result<(), nft::Error>, from: &DeviceName) {
+        match ruled {
+            Ok(()) => self.wrote(),
+            Err(error) => {
+                tracing::warn!(%error, %from, "the port moves without help: what arrives meanwhile is lost");
+            }
+        }
     }
 
     /// In one step each: a packet finds the one device or the other.
@@ -92,17 +96,19 @@ impl LocalDevices {
         Ok(())
     }
 
-    async fn move_port(&self, from: &DeviceName, to: &DeviceName, port: u16) -> Result<(), Error> {
+    async fn move_port(&self, from: &DeviceName, to: &DeviceName, handover: Handover) -> Result<(), Error> {
+        let Handover { port, beside, coming: _ } = handover;
         if self.configuration(from).await?.listen_port == port {
             self.set_device(from, &SetDevice { listen_port: Some(0), ..SetDevice::default() }).await?;
         }
-        if self.configuration(to).await?.listen_port != port {
+        if beside != port {
+            self.helped(self.filter.settle_port(handover).await, from);
             self.set_device(to, &SetDevice { listen_port: Some(port), ..SetDevice::default() }).await?;
         }
         Ok(())
     }
 
-    /// Sends every peer an empty datagram: it makes a session where there is none, and tells where the device listens now.
+    /// Sends every peer an empty datagram: it makes a session where there is none, and the peer use it.
     async fn nudge(&self, device: &DeviceName, index: u32, info: &DeviceInfo) -> Result<(), Error> {
         let own = self.netlink.addresses().await.map_err(Error::Netlink)?;
         let own = own.into_iter().find(|address| address.index == index && address.global);

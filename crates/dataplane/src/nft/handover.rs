@@ -1,82 +1,135 @@
 //! Rules for the time in which one device takes the place of another at a port. It refuses to touch a packet that is not
-//! for one of the two ports, or a probe by the device that goes.
+//! from or for one of the two ports.
 //!
-//! Both devices have one private key. First handshakes that arrive at the port go to the device that comes, which listens
-//! beside it; sessions of the device that goes stay where they are. Later what is still sent to the port beside goes to the
-//! port, from the moment at which nobody listens beside it any more: no packet meets a closed port.
+//! Both devices have one private key, and peers know one port. While both stand ([`shared`]) the device that comes is given
+//! a copy of all that arrives, and first handshakes alone; what it sends leaves from the port, too. So no peer ever learns
+//! of another port, and whichever device has the session of a packet finds it. Who has not, lets it fall. When the device
+//! that goes has left the port, what arrives is for the other, wherever that listens at the moment ([`settling`]).
+//!
+//! Ports are rewritten behind the filters of others on the way in and before connection tracking on the way out: a host's
+//! own firewall and its flows see the port that they know.
 
 use serde_json::{Value, json};
+use spanwire_engine::Backend;
 
-use crate::probe;
-
-/// The name of the table; it is there during a handover alone.
+/// The name of the tables; they are there during a handover alone.
 pub(super) const TABLE: &str = "spanwire-handover";
+/// The families of the tables, with where copies are sent: to this host itself.
+pub(super) const FAMILIES: [(&str, &str); 2] = [("ip", "127.0.0.1"), ("ip6", "::1")];
 
-/// Before connection tracking, and before our own rules.
+/// Behind the filters of others.
+const LAST: i32 = 200;
+/// Before connection tracking.
 const FIRST: i32 = -310;
 /// A handshake's first message: <https://www.wireguard.com/protocol/>.
 const INITIATION: u8 = 1;
 
 /// What takes the place of what.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Handover<'a> {
-    /// The device that goes.
-    pub(crate) from: &'a str,
-    /// Where that one listens, and the other one is to listen.
+pub(crate) struct Handover {
+    /// Where the device that goes listens, and the other one is to listen.
     pub(crate) port: u16,
     /// Where the device that comes listens until then.
     pub(crate) beside: u16,
+    /// The backend of the device that comes.
+    pub(crate) coming: Backend,
 }
 
-/// The table, after what clears it.
-pub(super) fn rules(handover: Handover<'_>) -> Value {
-    let Handover { from, port, beside } = handover;
-    let is_for = |port: u16| matches(payload("dport"), json!(port));
-    let to = |port: u16| json!({ "mangle": { "key": payload("dport"), "value": port } });
-    let first_byte = json!({ "payload": { "base": "th", "offset": 64, "len": 8 } });
+/// The rules while both devices listen.
+pub(super) fn shared(Handover { port, beside, coming: _ }: Handover) -> Value {
+    let here = matches(meta("iifname"), json!("lo"));
+    let begins = matches(json!({ "payload": { "base": "th", "offset": 64, "len": 8 } }), json!(INITIATION));
+    tables(|itself| {
+        vec![
+            ("arriving", json!([is_for(port), here, mangle("dport", beside)])),
+            ("arriving", json!([is_for(port), begins, mangle("dport", beside)])),
+            ("arriving", json!([is_for(port), { "dup": { "addr": itself } }])),
+            (
+                "leaving",
+                json!([matches(meta("oifname"), json!("lo")), is_for(port), { "notrack": null }, accept()]),
+            ),
+            // A session that the old device begins now would outlive it.
+            ("leaving", json!([is_from(port), begins, { "drop": null }])),
+            ("leaving", json!([is_from(beside), mangle("sport", port)])),
+        ]
+    })
+}
+
+/// The rules while the device that comes moves to the port that the other has left. The kernel's is not ready the moment it
+/// listens, and keeps the old door open until it is; the userspace one is, and reads what waits at the old door first.
+pub(super) fn settling(Handover { port, beside, coming }: Handover) -> Value {
+    let (first, then) = match coming {
+        Backend::Kernel => (beside, port),
+        Backend::Userspace => (port, beside),
+    };
     let someone_listens = matches(json!({ "socket": { "key": "wildcard" } }), json!(1));
-    let leaves = matches(json!({ "meta": { "key": "oifname" } }), json!(from));
-    let probes = |field| matches(payload(field), json!(probe::PORT));
-    let accept = json!({ "accept": null });
-    let drop = json!({ "drop": null });
-    json!({ "nftables": [
-        { "add": table() },
-        { "delete": table() },
-        { "add": table() },
-        chain("arriving", "prerouting", FIRST),
-        chain("leaving", "postrouting", 0),
-        rule("arriving", json!([is_for(port), matches(first_byte, json!(INITIATION)), to(beside)])),
-        rule("arriving", json!([is_for(beside), someone_listens, accept])),
-        rule("arriving", json!([is_for(beside), to(port)])),
-        // A probe by the device that goes would call its peer back to it.
-        rule("leaving", json!([leaves.clone(), probes("dport"), drop.clone()])),
-        rule("leaving", json!([leaves, probes("sport"), drop])),
-    ] })
+    tables(|_| {
+        vec![
+            ("arriving", json!([is_for(port), mangle("dport", first), someone_listens, accept()])),
+            ("arriving", json!([is_for(first), mangle("dport", then)])),
+            ("leaving", json!([is_from(beside), mangle("sport", port)])),
+        ]
+    })
 }
 
-/// The table goes, as a whole.
+/// The tables go, as a whole.
 pub(super) fn removal() -> Value {
-    json!({ "nftables": [{ "delete": table() }] })
+    let gone =
+        |(family, _): (&str, &str)| [json!({ "add": table(family) }), json!({ "delete": table(family) })];
+    json!({ "nftables": FAMILIES.into_iter().flat_map(gone).collect::<Vec<_>>() })
 }
 
-fn table() -> Value {
-    json!({ "table": { "family": "inet", "name": TABLE } })
+/// The tables with these rules, after what clears them.
+fn tables(rules: impl Fn(&str) -> Vec<(&'static str, Value)>) -> Value {
+    let mut commands = Vec::new();
+    for (family, itself) in FAMILIES {
+        commands.extend([json!({ "add": table(family) }), json!({ "delete": table(family) })]);
+        commands.push(json!({ "add": table(family) }));
+        commands.push(chain(family, "arriving", "input", LAST));
+        commands.push(chain(family, "leaving", "output", FIRST));
+        commands.extend(rules(itself).into_iter().map(|(chain, words)| rule(family, chain, words)));
+    }
+    json!({ "nftables": commands })
 }
 
-fn chain(name: &str, hook: &str, priority: i32) -> Value {
+fn table(family: &str) -> Value {
+    json!({ "table": { "family": family, "name": TABLE } })
+}
+
+fn chain(family: &str, name: &str, hook: &str, priority: i32) -> Value {
     json!({ "add": { "chain": {
-        "family": "inet", "table": TABLE, "name": name, "type": "filter", "hook": hook, "prio": priority, "policy": "accept"
+        "family": family, "table": TABLE, "name": name, "type": "filter", "hook": hook, "prio": priority, "policy": "accept"
     } } })
 }
 
-fn rule(chain: &str, words: Value) -> Value {
-    json!({ "add": { "rule": { "family": "inet", "table": TABLE, "chain": chain, "expr": words } } })
+fn rule(family: &str, chain: &str, words: Value) -> Value {
+    json!({ "add": { "rule": { "family": family, "table": TABLE, "chain": chain, "expr": words } } })
 }
 
 fn matches(left: Value, right: Value) -> Value {
     json!({ "match": { "op": "==", "left": left, "right": right } })
 }
 
-fn payload(field: &str) -> Value {
+fn meta(key: &str) -> Value {
+    json!({ "meta": { "key": key } })
+}
+
+fn port_of(field: &str) -> Value {
     json!({ "payload": { "protocol": "udp", "field": field } })
+}
+
+fn is_for(port: u16) -> Value {
+    matches(port_of("dport"), json!(port))
+}
+
+fn is_from(port: u16) -> Value {
+    matches(port_of("sport"), json!(port))
+}
+
+fn mangle(field: &str, port: u16) -> Value {
+    json!({ "mangle": { "key": port_of(field), "value": port } })
+}
+
+fn accept() -> Value {
+    json!({ "accept": null })
 }

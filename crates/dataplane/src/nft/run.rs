@@ -30,8 +30,8 @@ impl Nft {
     }
 
     /// A table as JSON; `None`: it is not there.
-    pub(super) async fn list(&self, table: &str) -> Result<Option<Value>, Error> {
-        match self.run("list the packet filter table", &["-j", "list", "table", "inet", table], None).await {
+    pub(super) async fn list(&self, family: &str, table: &str) -> Result<Option<Value>, Error> {
+        match self.run("list the packet filter table", &["-j", "list", "table", family, table], None).await {
             Ok(text) => serde_json::from_str(&text).map(Some).map_err(Error::Listing),
             Err(Error::Failed { cause, .. }) if cause.contains("No such file or directory") => Ok(None),
             Err(error) => Err(error),

@@ -19,6 +19,7 @@ use crate::{
 };
 
 use super::{
+    place::Place,
     plan::{Allowed, Modification, Operation, PeerState, Peers, operations, target},
     tun::{TunReceive, TunSend},
     udp::Transport,
@@ -30,6 +31,7 @@ type Writer<'a> = device::configure::DeviceWrite<'a, Transports>;
 /// A tunnel with its configuration lock and its count of changes.
 pub(super) struct UserDevice {
     tunnel: device::Device<Transports>,
+    place: Place,
     /// Whether a key was set; until then the tunnel runs on one that nobody knows, because the library needs one.
     keyed: Mutex<bool>,
     changes: AtomicU64,
@@ -38,12 +40,13 @@ pub(super) struct UserDevice {
 impl UserDevice {
     pub(super) async fn start(send: TunSend, receive: TunReceive) -> io::Result<Self> {
         let placeholder = SecretKey::generate().map_err(io::Error::other)?;
-        let builder = DeviceBuilder::new().with_udp(Transport::default()).with_ip_pair(send, receive);
+        let place = Place::default();
+        let builder = DeviceBuilder::new().with_udp(Transport(place.clone())).with_ip_pair(send, receive);
         let built = builder.with_private_key(placeholder.to_x25519()).build().await;
         let tunnel = built.map_err(io::Error::other)?;
         // A tunnel that is built without peers opens no socket before its first reconfiguration.
         tunnel.clear_peers().await.map_err(io::Error::other)?;
-        Ok(Self { tunnel, keyed: Mutex::new(false), changes: AtomicU64::new(0) })
+        Ok(Self { tunnel, place, keyed: Mutex::new(false), changes: AtomicU64::new(0) })
     }
 
     pub(super) async fn stop(self) {
@@ -71,7 +74,7 @@ impl UserDevice {
                 .private_key()
                 .filter(|_| keyed)
                 .map(|key| SecretKey::from_bytes(zeroize::Zeroizing::new(key.to_bytes()))),
-            listen_port: device.listen_port(),
+            listen_port: self.place.port(),
             mark: device.fwmark().unwrap_or(0),
             peers: device.peers().await.into_iter().map(peer_info).collect(),
         };
@@ -93,10 +96,10 @@ impl UserDevice {
         if key.is_none() && port.is_none() && mark.is_none() && steps.is_empty() {
             return Ok(false);
         }
+        if let Some(port) = port {
+            self.place.listen(port).await.map_err(|error| error.raw_os_error().unwrap_or(nix::libc::EIO))?;
+        }
         let write = async |device: &mut Writer<'_>| {
-            if let Some(port) = port {
-                device.set_listen_port(port);
-            }
             if let Some(key) = key {
                 device.set_private_key(key.to_x25519()).await;
             }
@@ -108,17 +111,7 @@ impl UserDevice {
         let written = self.tunnel.write(write).await;
         *keyed |= key.is_some();
         self.changes.fetch_add(1, Ordering::Relaxed);
-        if written.is_err() && port.is_some() {
-            self.return_to_port(there.listen_port).await;
-        }
         written.and_then(|marked| marked).map_err(|error| errno(&error)).map(|()| true)
-    }
-
-    /// A port that cannot be bound leaves the tunnel without a socket: it goes back to the one it had.
-    async fn return_to_port(&self, before: u16) {
-        if let Err(error) = self.tunnel.set_listen_port(before).await {
-            tracing::error!(%error, port = before, "could not return to the port used before");
-        }
     }
 }
 

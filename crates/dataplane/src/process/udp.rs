@@ -4,29 +4,22 @@
 use std::{
     io::{self, IoSlice, IoSliceMut},
     net::{SocketAddr, SocketAddrV4, SocketAddrV6},
-    os::fd::{AsFd, AsRawFd},
-    sync::{Arc, Weak},
-    time::Duration,
+    os::fd::AsRawFd,
 };
 
 use bytes::BytesMut;
 use gotatun::{
     packet::{Packet, PacketBufPool},
-    udp::{
-        UdpRecv, UdpSend, UdpTransportFactory, UdpTransportFactoryParams,
-        socket::{UdpSocket, UdpSocketFactory},
-    },
+    udp::{UdpRecv, UdpSend, UdpTransportFactory, UdpTransportFactoryParams},
 };
 use nix::{
     cmsg_space,
-    sys::socket::{
-        ControlMessage, ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, sendmsg, setsockopt, sockopt,
-    },
+    sys::socket::{ControlMessage, ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, sendmsg},
 };
-use tokio::io::Interest;
+use tokio::{io::Interest, net::UdpSocket as Socket, sync::watch};
 
-/// Bytes of each socket buffer.
-const BUFFER: usize = 4 << 20;
+use super::place::{Bound, Place};
+
 /// Datagrams in one message: 44 of a full-size packet still fit into one.
 const RUN: usize = 44;
 /// Bytes of one message, below the largest UDP payload.
@@ -38,83 +31,36 @@ const LARGEST: usize = 65_536;
 /// Below this a message is copied out of the block that it came in.
 const KEPT: usize = 8_192;
 
-/// How long the socket of before may take to close.
-const CLOSING: Duration = Duration::from_secs(2);
-
-/// Binds the sockets of a tunnel, one after the other.
+/// Opens the halves of a tunnel's place, one pair after the other: the socket stays.
 #[derive(Default)]
-pub(super) struct Transport {
-    /// Held by both halves of the socket that was bound last.
-    open: Weak<()>,
-    /// Its port.
-    port: u16,
-}
+pub(super) struct Transport(pub(super) Place);
 
 /// The sending half.
 #[derive(Clone)]
-pub(super) struct Sender {
-    socket: UdpSocket,
-    _open: Arc<()>,
-}
+pub(super) struct Sender(Place);
 
 /// The receiving half.
 pub(super) struct Receiver {
-    socket: UdpSocket,
-    _open: Arc<()>,
-}
-
-impl Transport {
-    /// The library ends the tasks that hold the socket of before, but does not wait for them: until they have ended the
-    /// port is still taken.
-    async fn wait_until_closed(&self) {
-        let closed = async {
-            while self.open.strong_count() > 0 {
-                tokio::task::yield_now().await;
-            }
-        };
-        if tokio::time::timeout(CLOSING, closed).await.is_err() {
-            tracing::warn!("the socket of before is still open");
-        }
-    }
-
-    /// The port of before may be held for a moment by a child of this process that has not become its program yet.
-    async fn bind_again(
-        &self,
-        factory: &mut UdpSocketFactory,
-        params: &UdpTransportFactoryParams,
-    ) -> io::Result<(UdpSocket, UdpSocket)> {
-        let deadline = tokio::time::Instant::now() + CLOSING;
-        loop {
-            match factory.bind(params).await {
-                Err(error)
-                    if error.kind() == io::ErrorKind::AddrInUse
-                        && params.port == self.port
-                        && tokio::time::Instant::now() < deadline =>
-                {
-                    tokio::time::sleep(Duration::from_millis(5)).await;
-                }
-                other => return other,
-            }
-        }
-    }
+    moves: watch::Receiver<Option<Bound>>,
+    bound: Bound,
+    /// The socket of before, until nothing waits there.
+    before: Option<Bound>,
 }
 
 impl UdpTransportFactory for Transport {
     type Send = Sender;
     type Recv = Receiver;
 
+    /// The port is the place's own, whatever the library remembers.
     async fn bind(&mut self, params: &UdpTransportFactoryParams) -> io::Result<(Sender, Receiver)> {
-        self.wait_until_closed().await;
-        let mut factory = UdpSocketFactory { recv_buffer_size: Some(BUFFER), send_buffer_size: Some(BUFFER) };
-        let (send, receive) = self.bind_again(&mut factory, params).await?;
-        // Beyond the system's limit where this process may; within it otherwise.
-        let _ = setsockopt(&send.as_fd(), sockopt::RcvBufForce, &BUFFER);
-        let _ = setsockopt(&send.as_fd(), sockopt::SndBufForce, &BUFFER);
-        let open = Arc::new(());
-        self.open = Arc::downgrade(&open);
-        self.port = send.local_addr()?.port();
-        let sender = Sender { socket: send, _open: Arc::clone(&open) };
-        Ok((sender, Receiver { socket: receive, _open: open }))
+        let Self(place) = self;
+        place.open().await?;
+        let mut moves = place.moves();
+        let bound = moves.borrow_and_update().clone().ok_or(io::ErrorKind::NotConnected)?;
+        if let Some(mark) = params.fwmark {
+            place.set_mark(mark)?;
+        }
+        Ok((Sender(place.clone()), Receiver { moves, bound, before: None }))
     }
 }
 
@@ -122,7 +68,7 @@ impl UdpSend for Sender {
     type SendManyBuf = ();
 
     async fn send_to(&self, packet: Packet, destination: SocketAddr) -> io::Result<()> {
-        self.socket.send_to(packet, destination).await
+        self.0.current()?.socket.send_to(packet, destination).await
     }
 
     fn max_number_of_packets_to_send(&self) -> usize {
@@ -134,11 +80,13 @@ impl UdpSend for Sender {
         _buffer: &mut (),
         packets: &mut Vec<(Packet, SocketAddr)>,
     ) -> io::Result<()> {
+        let bound = self.0.current()?;
+        let socket = bound.socket.socket();
         let mut rest = &packets[..];
         let mut first_fault = None;
         while let Some(length) = run_length(rest) {
             let (run, others) = rest.split_at(length);
-            if let Err(error) = self.send_run(run).await {
+            if let Err(error) = send_run(socket, run).await {
                 first_fault.get_or_insert(error);
             }
             rest = others;
@@ -148,11 +96,11 @@ impl UdpSend for Sender {
     }
 
     fn local_addr(&self) -> io::Result<Option<SocketAddr>> {
-        UdpSend::local_addr(&self.socket)
+        UdpSend::local_addr(&self.0.current()?.socket)
     }
 
     fn set_fwmark(&self, mark: u32) -> io::Result<()> {
-        self.socket.set_fwmark(mark)
+        self.0.set_mark(mark)
     }
 }
 
@@ -174,87 +122,92 @@ fn run_length(packets: &[(Packet, SocketAddr)]) -> Option<usize> {
     Some(length.max(1))
 }
 
-impl Sender {
-    async fn send_run(&self, run: &[(Packet, SocketAddr)]) -> io::Result<()> {
-        if let ([_, _, ..], Err(error)) = (run, self.send_joined(run).await) {
-            // No checksum offload on the way out, or a path that is narrower than the datagrams.
-            tracing::trace!(%error, "sending datagrams one by one");
-            for one in run.chunks(1) {
-                self.send_joined(one).await?;
-            }
+async fn send_run(socket: &Socket, run: &[(Packet, SocketAddr)]) -> io::Result<()> {
+    if let ([_, _, ..], Err(error)) = (run, send_joined(socket, run).await) {
+        // No checksum offload on the way out, or a path that is narrower than the datagrams.
+        tracing::trace!(%error, "sending datagrams one by one");
+        for one in run.chunks(1) {
+            send_joined(socket, one).await?;
         }
-        Ok(())
     }
+    Ok(())
+}
 
-    async fn send_joined(&self, run: &[(Packet, SocketAddr)]) -> io::Result<()> {
-        let Some((first, destination)) = run.first() else { return Ok(()) };
-        let address = SockaddrStorage::from(*destination);
-        let segment = u16::try_from(first.len()).map_err(io::Error::other)?;
-        let socket = self.socket.socket();
-        let send = || {
-            let parts: [IoSlice<'_>; RUN] = std::array::from_fn(|index| {
-                IoSlice::new(run.get(index).map_or(&[], |(packet, _)| &packet[..]))
-            });
-            let control = [ControlMessage::UdpGsoSegments(&segment)];
-            let control = if run.len() > 1 { &control[..] } else { &[] };
-            let parts = &parts[..run.len().min(RUN)];
-            sendmsg(socket.as_raw_fd(), parts, control, MsgFlags::MSG_DONTWAIT, Some(&address))?;
-            Ok(())
-        };
-        socket.async_io(Interest::WRITABLE, send).await
-    }
+async fn send_joined(socket: &Socket, run: &[(Packet, SocketAddr)]) -> io::Result<()> {
+    let Some((first, destination)) = run.first() else { return Ok(()) };
+    let address = SockaddrStorage::from(*destination);
+    let segment = u16::try_from(first.len()).map_err(io::Error::other)?;
+    let send = || {
+        let parts: [IoSlice<'_>; RUN] =
+            std::array::from_fn(|index| IoSlice::new(run.get(index).map_or(&[], |(packet, _)| &packet[..])));
+        let control = [ControlMessage::UdpGsoSegments(&segment)];
+        let control = if run.len() > 1 { &control[..] } else { &[] };
+        let parts = &parts[..run.len().min(RUN)];
+        sendmsg(socket.as_raw_fd(), parts, control, MsgFlags::MSG_DONTWAIT, Some(&address))?;
+        Ok(())
+    };
+    socket.async_io(Interest::WRITABLE, send).await
 }
 
 /// Memory that the kernel writes datagrams to.
 #[derive(Default)]
 pub(super) struct Block(BytesMut);
 
-impl Receiver {
-    /// What one call has brought; nothing waiting is an error.
-    fn receive_joined(&self, block: &mut Block, packets: &mut Vec<(Packet, SocketAddr)>) -> io::Result<()> {
-        let Block(block) = block;
-        if block.len() < LARGEST {
-            *block = BytesMut::zeroed(LARGEST);
-        }
-        let mut control = cmsg_space!(i32);
-        let mut parts = [IoSliceMut::new(block)];
-        let socket = self.socket.socket().as_raw_fd();
-        let received =
-            recvmsg::<SockaddrStorage>(socket, &mut parts, Some(&mut control), MsgFlags::MSG_DONTWAIT)?;
-        let length = received.bytes;
-        let Some(source) = received.address.as_ref().and_then(source) else { return Ok(()) };
-        let joined = received.cmsgs()?.find_map(|message| match message {
-            ControlMessageOwned::UdpGroSegments(size) => usize::try_from(size).ok().filter(|size| *size > 0),
-            _ => None,
-        });
-        let size = joined.unwrap_or(length);
-        if length < KEPT {
-            // A few bytes must not keep the whole block.
-            let datagrams = block[..length].chunks(size.max(1));
-            packets.extend(datagrams.map(|bytes| (Packet::from_bytes(bytes.into()), source)));
-            return Ok(());
-        }
-        let mut datagrams = std::mem::take(block);
-        datagrams.truncate(length);
-        while !datagrams.is_empty() {
-            let datagram = datagrams.split_to(size.min(datagrams.len()));
-            packets.push((Packet::from_bytes(datagram), source));
-        }
-        Ok(())
+/// What one call has brought; nothing waiting is an error.
+fn receive_joined(
+    socket: &Socket,
+    block: &mut Block,
+    packets: &mut Vec<(Packet, SocketAddr)>,
+) -> io::Result<()> {
+    let Block(block) = block;
+    if block.len() < LARGEST {
+        *block = BytesMut::zeroed(LARGEST);
     }
+    let mut control = cmsg_space!(i32);
+    let mut parts = [IoSliceMut::new(block)];
+    let received = recvmsg::<SockaddrStorage>(
+        socket.as_raw_fd(),
+        &mut parts,
+        Some(&mut control),
+        MsgFlags::MSG_DONTWAIT,
+    )?;
+    let length = received.bytes;
+    let Some(source) = received.address.as_ref().and_then(source) else { return Ok(()) };
+    let joined = received.cmsgs()?.find_map(|message| match message {
+        ControlMessageOwned::UdpGroSegments(size) => usize::try_from(size).ok().filter(|size| *size > 0),
+        _ => None,
+    });
+    let size = joined.unwrap_or(length);
+    if length < KEPT {
+        // A few bytes must not keep the whole block.
+        let datagrams = block[..length].chunks(size.max(1));
+        packets.extend(datagrams.map(|bytes| (Packet::from_bytes(bytes.into()), source)));
+        return Ok(());
+    }
+    let mut datagrams = std::mem::take(block);
+    datagrams.truncate(length);
+    while !datagrams.is_empty() {
+        let datagram = datagrams.split_to(size.min(datagrams.len()));
+        packets.push((Packet::from_bytes(datagram), source));
+    }
+    Ok(())
+}
 
-    /// All that waits, up to a batch.
-    fn receive_waiting(&self, block: &mut Block, packets: &mut Vec<(Packet, SocketAddr)>) -> io::Result<()> {
-        let before = packets.len();
-        while packets.len() < before + BATCH {
-            match self.receive_joined(block, packets) {
-                Ok(()) => {}
-                Err(error) if packets.len() == before => return Err(error),
-                Err(_) => break,
-            }
+/// All that waits, up to a batch.
+fn receive_waiting(
+    socket: &Socket,
+    block: &mut Block,
+    packets: &mut Vec<(Packet, SocketAddr)>,
+) -> io::Result<()> {
+    let before = packets.len();
+    while packets.len() < before + BATCH {
+        match receive_joined(socket, block, packets) {
+            Ok(()) => {}
+            Err(error) if packets.len() == before => return Err(error),
+            Err(_) => break,
         }
-        Ok(())
     }
+    Ok(())
 }
 
 /// The sender; one of IPv4 arrives as a mapped address on a socket for both families.
@@ -266,14 +219,41 @@ fn source(address: &SockaddrStorage) -> Option<SocketAddr> {
     Some(source)
 }
 
+impl Receiver {
+    fn follow(&mut self) {
+        if let Some(next) = self.moves.borrow_and_update().clone() {
+            self.before = Some(std::mem::replace(&mut self.bound, next));
+        }
+    }
+
+    /// What still waits at the socket of before; it closes when that is nothing.
+    fn receive_left(&mut self, block: &mut Block, packets: &mut Vec<(Packet, SocketAddr)>) -> bool {
+        let left = self.before.as_ref().is_some_and(|before| {
+            let socket = before.socket.socket();
+            receive_waiting(socket, block, packets).is_ok()
+        });
+        if !left {
+            self.before = None;
+        }
+        left
+    }
+}
+
 impl UdpRecv for Receiver {
     type RecvManyBuf = Block;
 
     async fn recv_from(&mut self, pool: &mut PacketBufPool) -> io::Result<(Packet, SocketAddr)> {
         loop {
-            match self.socket.recv_from(pool).await {
-                Err(error) if !is_closed(&error) => skip(&error).await,
-                other => return other,
+            let Self { moves, bound, before: _ } = self;
+            let received = tokio::select! {
+                biased;
+                Ok(()) = moves.changed() => None,
+                received = bound.socket.recv_from(pool) => Some(received),
+            };
+            match received {
+                None => self.follow(),
+                Some(Err(error)) if !is_closed(&error) => skip(&error).await,
+                Some(other) => return other,
             }
         }
     }
@@ -285,17 +265,26 @@ impl UdpRecv for Receiver {
         packets: &mut Vec<(Packet, SocketAddr)>,
     ) -> io::Result<()> {
         loop {
-            let socket = self.socket.socket();
-            let received = socket.async_io(Interest::READABLE, || self.receive_waiting(block, packets)).await;
+            if self.before.is_some() && self.receive_left(block, packets) {
+                return Ok(());
+            }
+            let Self { moves, bound, before: _ } = self;
+            let socket = bound.socket.socket();
+            let received = tokio::select! {
+                biased;
+                Ok(()) = moves.changed() => None,
+                received = socket.async_io(Interest::READABLE, || receive_waiting(socket, block, packets)) => Some(received),
+            };
             match received {
-                Err(error) if !is_closed(&error) => skip(&error).await,
-                other => return other,
+                None => self.follow(),
+                Some(Err(error)) if !is_closed(&error) => skip(&error).await,
+                Some(other) => return other,
             }
         }
     }
 
     fn enable_udp_gro(&self) -> io::Result<()> {
-        self.socket.enable_udp_gro()
+        self.bound.socket.enable_udp_gro()
     }
 }
 

@@ -1,8 +1,9 @@
-//! Verb 4, apply: takes the steps strictly in order, and reads back. After a failed step it refuses to take anything
+//! Verb 4, apply: takes the steps in order, those together that may stand in any, and reads back. After a failed step it refuses to take anything
 //! away; without the packet filter, or with a host that hangs, it refuses to go on.
 
 use std::collections::BTreeMap;
 
+use futures::{StreamExt as _, stream};
 use spanwire_engine::{
     LinkId, Now,
     port::{Devices, LocalStore, WorkerStore, Written},
@@ -21,6 +22,9 @@ use crate::{
     ledger::{Ledger, Target},
     metrics::taken::{Fate, Taken},
 };
+
+/// How many steps are on their way at once.
+const AT_ONCE: usize = 8;
 
 /// What came of a plan.
 #[derive(Debug)]
@@ -46,7 +50,7 @@ pub async fn apply<C: WorkerStore, L: LocalStore, D: Devices, P: Probes>(
 ) -> Applied {
     let Plan { mut validated, steps, report } = plan;
     let mut tally = Tally::default();
-    for group in steps.chunk_by(are_peers_of_one_device) {
+    for group in steps.chunk_by(go_together) {
         let allowed: Vec<&Step> = group.iter().filter(|step| tally.allows(step)).collect();
         for (step, outcome) in allowed.iter().zip(take(ports, &allowed).await) {
             tally.note(step, outcome, &validated.fetched.recorded, &steps);
@@ -62,8 +66,17 @@ pub async fn apply<C: WorkerStore, L: LocalStore, D: Devices, P: Probes>(
     Applied { validated, report, ledger, failed, faults, taken }
 }
 
-fn are_peers_of_one_device(one: &Step, other: &Step) -> bool {
-    matches!((peer(one), peer(other)), (Some(one), Some(other)) if one.device == other.device)
+/// The peers of one device, and records of links with the packet filter before them: both have to stand before a device
+/// is touched, and neither needs the other.
+fn go_together(one: &Step, other: &Step) -> bool {
+    match (peer(one), peer(other)) {
+        (Some(one), Some(other)) => one.device == other.device,
+        _ => is_link_record(other) && (is_link_record(one) || is_firewall(one)),
+    }
+}
+
+fn is_link_record(step: &Step) -> bool {
+    matches!(step, Step::Record(RecordStep::Link(_)))
 }
 
 fn peer(step: &Step) -> Option<&PeerConfig> {
@@ -73,20 +86,28 @@ fn peer(step: &Step) -> Option<&PeerConfig> {
     }
 }
 
-/// Takes one step, or the peers of one device together, under the time limit of one.
+/// Takes steps that go together, each under the time limit of one; the answers are in their order.
 async fn take<C, L: LocalStore, D: Devices, P>(
     ports: &Ports<C, L, D, P>,
     steps: &[&Step],
 ) -> Vec<Result<Written, Noted>> {
-    let Some(first) = steps.first() else { return Vec::new() };
-    let (what, began) = (describe::step(first), Instant::now());
-    let outcomes = match first {
-        _ if steps.len() > 1 => take_peers(ports, steps).await,
-        Step::Record(step) => vec![limited(&what, STORE_LIMIT, ports.local.apply(step)).await],
-        Step::Host(step) => vec![limited(&what, HOST_LIMIT, ports.devices.apply(step)).await],
+    match steps {
+        [first, _, ..] if peer(first).is_some() => take_peers(ports, steps).await,
+        _ => stream::iter(steps).map(|step| take_one(ports, step)).buffered(AT_ONCE).collect().await,
+    }
+}
+
+async fn take_one<C, L: LocalStore, D: Devices, P>(
+    ports: &Ports<C, L, D, P>,
+    step: &Step,
+) -> Result<Written, Noted> {
+    let (what, began) = (describe::step(step), Instant::now());
+    let outcome = match step {
+        Step::Record(step) => limited(&what, STORE_LIMIT, ports.local.apply(step)).await,
+        Step::Host(step) => limited(&what, HOST_LIMIT, ports.devices.apply(step)).await,
     };
-    tracing::trace!(elapsed = ?began.elapsed(), together = steps.len(), "{what}");
-    outcomes
+    tracing::trace!(elapsed = ?began.elapsed(), "{what}");
+    outcome
 }
 
 async fn take_peers<C, L, D: Devices, P>(
