@@ -46,8 +46,7 @@ enum Part {
     ModeChange,
 }
 
-/// A change of mode is not lossless yet: it is run when it is named.
-const ALL: &[Part] = &[Part::Dataplane, Part::Processes, Part::HubChange, Part::Restart];
+const ALL: &[Part] = &[Part::Dataplane, Part::Processes, Part::HubChange, Part::Restart, Part::ModeChange];
 
 /// A guest that took longer would be stuck: with hardware help it takes a tenth.
 const LIMIT: Duration = Duration::from_secs(20 * 60);

@@ -27,7 +27,6 @@ const MODULES: &[&str] = &[
     "nf_conntrack",
     "nft_ct",
     "nft_chain_nat",
-    "nft_socket",
     "nft_dup_ipv4",
     "nft_dup_ipv6",
 ];

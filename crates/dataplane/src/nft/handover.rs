@@ -2,15 +2,16 @@
 //! from or for one of the two ports.
 //!
 //! Both devices have one private key, and peers know one port. While both stand ([`shared`]) the device that comes is given
-//! a copy of all that arrives, and first handshakes alone; what it sends leaves from the port, too. So no peer ever learns
+//! first handshakes, and a copy of all else that arrives; what it sends leaves from the port, too. So no peer ever learns
 //! of another port, and whichever device has the session of a packet finds it. Who has not, lets it fall. When the device
-//! that goes has left the port, what arrives is for the other, wherever that listens at the moment ([`settling`]).
+//! that goes has left the port and the other moves there ([`settling`]), what belongs to a session goes to both doors of
+//! that one: to the new one as soon as it is open, to the old one as long as it is. What comes by both is a replay the
+//! second time. A first handshake goes to one door, because it must not be answered twice.
 //!
 //! Ports are rewritten behind the filters of others on the way in and before connection tracking on the way out: a host's
 //! own firewall and its flows see the port that they know.
 
 use serde_json::{Value, json};
-use spanwire_engine::Backend;
 
 /// The name of the tables; they are there during a handover alone.
 pub(super) const TABLE: &str = "spanwire-handover";
@@ -31,45 +32,33 @@ pub(crate) struct Handover {
     pub(crate) port: u16,
     /// Where the device that comes listens until then.
     pub(crate) beside: u16,
-    /// The backend of the device that comes.
-    pub(crate) coming: Backend,
 }
 
 /// The rules while both devices listen.
-pub(super) fn shared(Handover { port, beside, coming: _ }: Handover) -> Value {
-    let here = matches(meta("iifname"), json!("lo"));
-    let begins = matches(json!({ "payload": { "base": "th", "offset": 64, "len": 8 } }), json!(INITIATION));
-    tables(|itself| {
-        vec![
-            ("arriving", json!([is_for(port), here, mangle("dport", beside)])),
-            ("arriving", json!([is_for(port), begins, mangle("dport", beside)])),
-            ("arriving", json!([is_for(port), { "dup": { "addr": itself } }])),
-            (
-                "leaving",
-                json!([matches(meta("oifname"), json!("lo")), is_for(port), { "notrack": null }, accept()]),
-            ),
-            // A session that the old device begins now would outlive it.
-            ("leaving", json!([is_from(port), begins, { "drop": null }])),
-            ("leaving", json!([is_from(beside), mangle("sport", port)])),
-        ]
-    })
+pub(super) fn shared(handover: Handover) -> Value {
+    let Handover { port, beside } = handover;
+    let first = [
+        ("arriving", json!([is_for(port), begins("=="), mangle("dport", beside)])),
+        // A session that the old device begins now would outlive it.
+        ("leaving", json!([is_from(port), begins("=="), { "drop": null }])),
+    ];
+    tables(|itself| first.iter().cloned().chain(both_doors(handover, itself)).collect())
 }
 
-/// The rules while the device that comes moves to the port that the other has left. The kernel's is not ready the moment it
-/// listens, and keeps the old door open until it is; the userspace one is, and reads what waits at the old door first.
-pub(super) fn settling(Handover { port, beside, coming }: Handover) -> Value {
-    let (first, then) = match coming {
-        Backend::Kernel => (beside, port),
-        Backend::Userspace => (port, beside),
-    };
-    let someone_listens = matches(json!({ "socket": { "key": "wildcard" } }), json!(1));
-    tables(|_| {
-        vec![
-            ("arriving", json!([is_for(port), mangle("dport", first), someone_listens, accept()])),
-            ("arriving", json!([is_for(first), mangle("dport", then)])),
-            ("leaving", json!([is_from(beside), mangle("sport", port)])),
-        ]
-    })
+/// The rules while the device that comes moves to the port that the other has left.
+pub(super) fn settling(handover: Handover) -> Value {
+    tables(|itself| both_doors(handover, itself).into())
+}
+
+/// What arrives at the port in a session arrives beside it, too; what leaves from beside it leaves from the port.
+fn both_doors(Handover { port, beside }: Handover, itself: &str) -> [(&'static str, Value); 4] {
+    let (comes_back, goes_back) = (is("iifname", "lo"), is("oifname", "lo"));
+    [
+        ("arriving", json!([is_for(port), comes_back, mangle("dport", beside)])),
+        ("arriving", json!([is_for(port), begins("!="), { "dup": { "addr": itself } }])),
+        ("leaving", json!([goes_back, is_for(port), { "notrack": null }, { "accept": null }])),
+        ("leaving", json!([is_from(beside), mangle("sport", port)])),
+    ]
 }
 
 /// The tables go, as a whole.
@@ -106,12 +95,18 @@ fn rule(family: &str, chain: &str, words: Value) -> Value {
     json!({ "add": { "rule": { "family": family, "table": TABLE, "chain": chain, "expr": words } } })
 }
 
-fn matches(left: Value, right: Value) -> Value {
-    json!({ "match": { "op": "==", "left": left, "right": right } })
+fn matches(operator: &str, left: Value, right: Value) -> Value {
+    json!({ "match": { "op": operator, "left": left, "right": right } })
 }
 
-fn meta(key: &str) -> Value {
-    json!({ "meta": { "key": key } })
+/// Whether it is a handshake's first message.
+fn begins(operator: &str) -> Value {
+    let first_byte = json!({ "payload": { "base": "th", "offset": 64, "len": 8 } });
+    matches(operator, first_byte, json!(INITIATION))
+}
+
+fn is(key: &str, name: &str) -> Value {
+    matches("==", json!({ "meta": { "key": key } }), json!(name))
 }
 
 fn port_of(field: &str) -> Value {
@@ -119,17 +114,13 @@ fn port_of(field: &str) -> Value {
 }
 
 fn is_for(port: u16) -> Value {
-    matches(port_of("dport"), json!(port))
+    matches("==", port_of("dport"), json!(port))
 }
 
 fn is_from(port: u16) -> Value {
-    matches(port_of("sport"), json!(port))
+    matches("==", port_of("sport"), json!(port))
 }
 
 fn mangle(field: &str, port: u16) -> Value {
     json!({ "mangle": { "key": port_of(field), "value": port } })
-}
-
-fn accept() -> Value {
-    json!({ "accept": null })
 }

@@ -1,5 +1,5 @@
 //! Where a tunnel listens. It moves to another port without a gap: the new socket is open before the old one closes, and
-//! what waits at the old one is read first. It refuses to leave a port before it has the other.
+//! the old one is read for a moment on. It refuses to leave a port before it has the other.
 
 use std::{
     io,

@@ -16,10 +16,17 @@ use nix::{
     cmsg_space,
     sys::socket::{ControlMessage, ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, sendmsg},
 };
-use tokio::{io::Interest, net::UdpSocket as Socket, sync::watch};
+use tokio::{
+    io::Interest,
+    net::UdpSocket as Socket,
+    sync::watch,
+    time::{Duration, Instant, timeout_at},
+};
 
 use super::place::{Bound, Place};
 
+/// How long the socket of before is read beside the one that counts.
+const BOTH: Duration = Duration::from_millis(100);
 /// Datagrams in one message: 44 of a full-size packet still fit into one.
 const RUN: usize = 44;
 /// Bytes of one message, below the largest UDP payload.
@@ -43,8 +50,8 @@ pub(super) struct Sender(Place);
 pub(super) struct Receiver {
     moves: watch::Receiver<Option<Bound>>,
     bound: Bound,
-    /// The socket of before, until nothing waits there.
-    before: Option<Bound>,
+    /// The socket of before, and until when it is read.
+    before: Option<(Bound, Instant)>,
 }
 
 impl UdpTransportFactory for Transport {
@@ -222,20 +229,16 @@ fn source(address: &SockaddrStorage) -> Option<SocketAddr> {
 impl Receiver {
     fn follow(&mut self) {
         if let Some(next) = self.moves.borrow_and_update().clone() {
-            self.before = Some(std::mem::replace(&mut self.bound, next));
+            self.before = Some((std::mem::replace(&mut self.bound, next), Instant::now() + BOTH));
         }
     }
+}
 
-    /// What still waits at the socket of before; it closes when that is nothing.
-    fn receive_left(&mut self, block: &mut Block, packets: &mut Vec<(Packet, SocketAddr)>) -> bool {
-        let left = self.before.as_ref().is_some_and(|before| {
-            let socket = before.socket.socket();
-            receive_waiting(socket, block, packets).is_ok()
-        });
-        if !left {
-            self.before = None;
-        }
-        left
+/// Resolves when something waits at the socket of before, or when its time is over.
+async fn left(before: Option<&(Bound, Instant)>) {
+    match before {
+        Some((bound, until)) => drop(timeout_at(*until, bound.socket.socket().readable()).await),
+        None => std::future::pending().await,
     }
 }
 
@@ -265,15 +268,22 @@ impl UdpRecv for Receiver {
         packets: &mut Vec<(Packet, SocketAddr)>,
     ) -> io::Result<()> {
         loop {
-            if self.before.is_some() && self.receive_left(block, packets) {
-                return Ok(());
+            if let Some((bound, until)) = &self.before {
+                let socket = bound.socket.socket();
+                let read = socket.try_io(Interest::READABLE, || receive_waiting(socket, block, packets));
+                match read {
+                    Ok(()) => return Ok(()),
+                    Err(_) if Instant::now() >= *until => self.before = None,
+                    Err(_) => {}
+                }
             }
-            let Self { moves, bound, before: _ } = self;
+            let Self { moves, bound, before } = self;
             let socket = bound.socket.socket();
             let received = tokio::select! {
                 biased;
                 Ok(()) = moves.changed() => None,
                 received = socket.async_io(Interest::READABLE, || receive_waiting(socket, block, packets)) => Some(received),
+                () = left(before.as_ref()) => continue,
             };
             match received {
                 None => self.follow(),
