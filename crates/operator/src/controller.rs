@@ -2,6 +2,7 @@
 //! apply touch the world; it refuses to decide anything itself, and to run beside another controller of the same store.
 
 pub mod apply;
+pub mod backends;
 pub mod heard;
 pub mod observe;
 pub mod plan;
@@ -13,6 +14,8 @@ pub mod validate;
 use std::time::Duration;
 
 use spanwire_engine::port::ControllerStore;
+
+use backends::Backends;
 
 use crate::{
     clock::Clock,
@@ -39,6 +42,8 @@ pub struct Controller<S> {
     pub health: Health,
     /// The networks as they are shown to who scrapes.
     pub networks: Networks,
+    /// What gateways said of their WireGuard.
+    pub backends: Backends,
 }
 
 impl<S: ControllerStore> Reconciler for Controller<S> {
@@ -49,6 +54,7 @@ impl<S: ControllerStore> Reconciler for Controller<S> {
         };
         self.health.looked();
         traces::link(&fetched.view.traces);
+        self.backends.look(&fetched.view.gateways).into_iter().for_each(|turn| self.events.tell(turn));
         let planned = plan::plan(validate::validate(fetched));
         let applied = apply::apply(&self.store, &self.events, planned).await;
         self.networks.note(&applied);

@@ -7,7 +7,7 @@ use spanwire_api::rbac::CONTROLLER_LEASE;
 use tokio::task::JoinSet;
 use tracing::Instrument as _;
 
-use super::{Controller, heard};
+use super::{Controller, backends::Backends, heard};
 use crate::{
     cli::{ControllerArgs, LogFormat},
     clock::Clock,
@@ -54,7 +54,8 @@ pub async fn start(
     let (events, writing) = events::begin(site.events(CONTROLLER));
     let (clock, networks) = (Clock::new()?, Networks::default());
     metrics.show(Shown { networks: networks.clone(), clock: clock.clone(), health: health.clone() });
-    let mut controller = Controller { store, clock, events, health: health.clone(), networks };
+    let mut controller =
+        Controller { store, clock, events, health: health.clone(), networks, backends: Backends::default() };
     if args.rhythm.once {
         let verdict = driver::once(&mut controller, &stop).await;
         tokio::join!(turn.give_back(), writing.finish(controller.events));

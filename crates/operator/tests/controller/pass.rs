@@ -3,7 +3,7 @@
 
 use spanwire::{
     clock::Clock,
-    controller::Controller,
+    controller::{Controller, backends::Backends},
     driver::{Outcome, Reconciler as _},
     events::Events,
     health::Health,
@@ -65,6 +65,7 @@ fn controller(twin: &ControlTwin, events: Events) -> Controller<ControlTwin> {
         events,
         health: Health::of_controller(),
         networks: Networks::default(),
+        backends: Backends::default(),
     }
 }
 

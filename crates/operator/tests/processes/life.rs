@@ -66,6 +66,43 @@ fn d7_a_device_deleted_by_hand_comes_back_at_once() {
     assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
 }
 
+/// Routes come and go by thousands on hosts of other software.
+#[test]
+fn ten_thousand_foreign_routes_start_no_pass() {
+    if cannot() {
+        return;
+    }
+    let fleet = Fleet::new();
+    let [hub, spoke] = &fleet.members[..] else { panic!("two members") };
+    let _others = (fleet.start_controller(), hub.start());
+    let worker = spoke.start_with(&["--log-level", "debug"]);
+    wait_until("the spoke reaches the hub", || spoke.reaches(hub));
+    let passes = || fs::read_to_string(worker.log()).unwrap().matches("nothing to write").count();
+    let routes = |verb: &str| -> String {
+        let line = |n: u32| format!("route {verb} blackhole 198.18.{}.{}/32 table 77\n", n / 250, n % 250);
+        (0..5_000).map(line).collect()
+    };
+    let (add, remove) = (routes("add"), routes("del"));
+    let change = |batch: &str| spoke.host.output("ip", &["-batch", "-"], batch).unwrap();
+    let rest = Duration::from_secs(2);
+    let usage = || worker.usage().unwrap().processor;
+    // Passes that the start asked for have ended when none has come for a while.
+    let mut last = (passes(), Instant::now());
+    wait_until("the worker is at rest", || {
+        let now = passes();
+        if now != last.0 {
+            last = (now, Instant::now());
+        }
+        last.1.elapsed() > rest
+    });
+    let (idle, begun) = (usage(), Instant::now());
+    change(&add);
+    change(&remove);
+    let (burst, took) = (usage() - idle, begun.elapsed());
+    println!("10,000 foreign route changes in {took:?}: {burst:?} of the worker's processor time");
+    assert_eq!(passes(), last.0);
+}
+
 #[test]
 fn d7_what_somebody_changes_by_hand_is_put_right_in_about_a_second() {
     if cannot() {
