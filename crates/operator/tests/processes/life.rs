@@ -66,9 +66,10 @@ fn d7_a_device_deleted_by_hand_comes_back_at_once() {
     assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
 }
 
-/// Routes come and go by thousands on hosts of other software.
+/// Routes come and go by thousands on hosts of other software. They may matter to us, so one pass looks at all of them,
+/// within ten seconds.
 #[test]
-fn ten_thousand_foreign_routes_start_no_pass() {
+fn ten_thousand_foreign_route_changes_cost_one_pass_at_most() {
     if cannot() {
         return;
     }
@@ -78,29 +79,34 @@ fn ten_thousand_foreign_routes_start_no_pass() {
     let worker = spoke.start_with(&["--log-level", "debug"]);
     wait_until("the spoke reaches the hub", || spoke.reaches(hub));
     let passes = || fs::read_to_string(worker.log()).unwrap().matches("nothing to write").count();
+    // Passes that something asked for have ended when none has come for a while.
+    let at_rest = || {
+        let mut last = (passes(), Instant::now());
+        wait_until("the worker is at rest", || {
+            let now = passes();
+            if now != last.0 {
+                last = (now, Instant::now());
+            }
+            last.1.elapsed() > Duration::from_secs(2)
+        });
+        (last.0, worker.usage().unwrap().processor, Instant::now())
+    };
     let routes = |verb: &str| -> String {
         let line = |n: u32| format!("route {verb} blackhole 198.18.{}.{}/32 table 77\n", n / 250, n % 250);
         (0..5_000).map(line).collect()
     };
-    let (add, remove) = (routes("add"), routes("del"));
-    let change = |batch: &str| spoke.host.output("ip", &["-batch", "-"], batch).unwrap();
-    let rest = Duration::from_secs(2);
-    let usage = || worker.usage().unwrap().processor;
-    // Passes that the start asked for have ended when none has come for a while.
-    let mut last = (passes(), Instant::now());
-    wait_until("the worker is at rest", || {
-        let now = passes();
-        if now != last.0 {
-            last = (now, Instant::now());
-        }
-        last.1.elapsed() > rest
-    });
-    let (idle, begun) = (usage(), Instant::now());
-    change(&add);
-    change(&remove);
-    let (burst, took) = (usage() - idle, begun.elapsed());
-    println!("10,000 foreign route changes in {took:?}: {burst:?} of the worker's processor time");
-    assert_eq!(passes(), last.0);
+    let before = at_rest();
+    for verb in ["add", "del"] {
+        spoke.host.output("ip", &["-batch", "-"], &routes(verb)).unwrap();
+    }
+    let after = at_rest();
+    println!(
+        "10,000 foreign route changes: {:?} of the worker's processor time and {} passes in {:?}",
+        after.1 - before.1,
+        after.0 - before.0,
+        after.2 - before.2
+    );
+    assert!(after.0 - before.0 <= 1, "{} passes", after.0 - before.0);
 }
 
 #[test]
