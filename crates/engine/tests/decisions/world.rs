@@ -70,6 +70,8 @@ pub(crate) struct World {
     pub(crate) judged: bool,
     pub(crate) settings: Settings,
     pub(crate) since_boot: Duration,
+    /// How far the clocks on the wall were stepped, in seconds.
+    pub(crate) wall_step: i64,
     /// Writes to the control store.
     pub(crate) writes: usize,
     /// How many more writes the controller makes before it is killed; `None`: it lives.
@@ -93,6 +95,7 @@ impl Default for World {
             judged: false,
             settings: Settings::default(),
             since_boot: Duration::from_secs(1000),
+            wall_step: 0,
             writes: 0,
             writes_left: None,
             steps: 0,
@@ -108,7 +111,10 @@ impl World {
     pub(crate) fn now(&self, boot: u32) -> Now {
         Now {
             boot: BootTime { boot_id: format!("boot-{boot}"), since_boot: self.since_boot },
-            wall: format!("t{}", self.since_boot.as_secs()),
+            wall: format!(
+                "t{}",
+                i64::try_from(self.since_boot.as_secs()).unwrap_or(i64::MAX) + self.wall_step
+            ),
         }
     }
 

@@ -33,6 +33,24 @@ fn v8_w1_w10_a_second_pass_writes_nothing() {
 }
 
 #[test]
+fn s4_a_stepped_clock_changes_no_link_and_no_state() {
+    for hubs in ["", "a", "a,b"] {
+        let mut world = at_rest(hubs, "a,b,c,d");
+        let (before, view, hosts) = ((world.writes, world.steps), world.view.clone(), world.hosts.clone());
+        for step in [-3600, 3600] {
+            world.wall_step = step;
+            world.wait(60, |_| {});
+            assert_eq!((world.writes, world.steps), before, "stepped by {step} s");
+            assert_eq!((&world.view, &world.hosts), (&view, &hosts), "stepped by {step} s");
+        }
+        world.wall_step = -7200;
+        world.declare(&net("net"), spec("d", "a,b,c,d"));
+        world.wait(60, |_| {});
+        assert_eq!(world.view.networks[&net("net")].status.active_hub, Some(name("d")), "a change goes on");
+    }
+}
+
+#[test]
 fn w2_a_restart_changes_no_link() {
     for hubs in ["", "a", "a,b"] {
         let mut world = at_rest(hubs, "a,b,c,d");
