@@ -28,7 +28,7 @@ Examples:
   cargo xtask model --only restart                   those with restarts
   cargo xtask model -- --gateways 4 --faults 1       one run of your own";
 
-/// Name and flags of each run.
+/// Name and flags of each run. A dead member is waited for in each of the four phases.
 const RUNS: [(&str, &str); 12] = [
     ("hub change, one spoke", "--gateways 3"),
     ("hub change, two spokes", "--gateways 4"),
@@ -36,8 +36,8 @@ const RUNS: [(&str, &str); 12] = [
     ("hub change, one broken link", "--gateways 3 --faults 1"),
     ("hub change, restarts", "--gateways 3 --restarts 2"),
     ("hub change, time-outs", "--gateways 3 --faults 1 --times 1"),
-    ("hub change, a dead spoke", "--gateways 4 --dead 3 --times 1"),
-    ("hub change, a dead spoke, Hold", "--gateways 4 --dead 3 --times 1 --hold"),
+    ("hub change, a dead spoke", "--gateways 4 --dead 3 --times 4"),
+    ("hub change, a dead spoke, Hold", "--gateways 4 --dead 3 --times 4 --hold"),
     ("hub change, a standby is kept", "--gateways 4 --hubs 0,2 1,2"),
     ("hub and standby swapped", "--gateways 3 --hubs 0,1 1,0"),
     ("mesh to hub, one broken link", "--gateways 3 --to-hub --faults 1"),
