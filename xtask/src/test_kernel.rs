@@ -115,10 +115,12 @@ impl Programs {
             let command = match part {
                 // What processors are used for under emulation says nothing.
                 Part::Dataplane => format!("{} --skip rest:: {filter}", quoted("netns")),
-                // An API server under emulation takes minutes to start, and devices of the kernel need no process.
-                Part::Processes => {
-                    format!("{} --skip acceptance --skip scale --skip d13_ {filter}", quoted("processes"))
-                }
+                // An API server under emulation takes minutes to start, devices of the kernel need no process, and what
+                // ten thousand changes cost there says nothing.
+                Part::Processes => format!(
+                    "{} --skip acceptance --skip scale --skip d13_ --skip ten_thousand {filter}",
+                    quoted("processes")
+                ),
                 Part::HubChange => format!("{} --mode kernel --rate {RATE}", quoted("demo")),
                 Part::ModeChange => {
                     format!("{} --mode kernel --rate {SLOW} --scenario mode-change", quoted("demo"))

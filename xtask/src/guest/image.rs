@@ -33,7 +33,7 @@ const MODULES: &[&str] = &[
 /// The parts of the kernel's modules that networks are made of.
 const PARTS: &[&str] = &["net", "crypto", "lib", "arch", "drivers/net"];
 /// Programs of every run: what the product starts, and what its tests look inside with.
-const PROGRAMS: &[&str] = &["nft", "wg", "ip", "mount", "sh"];
+const PROGRAMS: &[&str] = &["nft", "wg", "ip", "mount", "sh", "setpriv", "unshare"];
 
 /// A packed file system, removed with this.
 pub(super) struct Image {
