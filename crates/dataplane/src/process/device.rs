@@ -97,7 +97,7 @@ impl UserDevice {
             return Ok(false);
         }
         if let Some(port) = port {
-            self.place.listen(port).await.map_err(|error| error.raw_os_error().unwrap_or(nix::libc::EIO))?;
+            self.place.listen(port).await.map_err(|error| errno(&device::Error::IoError(error)))?;
         }
         let write = async |device: &mut Writer<'_>| {
             if let Some(key) = key {

@@ -1,5 +1,5 @@
 //! Where a tunnel listens. It moves to another port without a gap: the new socket is open before the old one closes, and
-//! the old one is read for a moment on. It refuses to leave a port before it has the other.
+//! what was heard of is read for a moment on. It refuses to leave a port before it has the other.
 
 use std::{
     io,
@@ -10,7 +10,7 @@ use std::{
 };
 
 use gotatun::udp::{
-    UdpTransportFactory, UdpTransportFactoryParams,
+    UdpSend, UdpTransportFactory, UdpTransportFactoryParams,
     socket::{UdpSocket, UdpSocketFactory},
 };
 use nix::sys::socket::{setsockopt, sockopt};
@@ -92,8 +92,7 @@ impl Place {
     /// Marks what is sent from now on.
     pub(super) fn set_mark(&self, mark: u32) -> io::Result<()> {
         *lock(&self.0.mark) = Some(mark);
-        setsockopt(&self.current()?.socket.as_fd(), sockopt::Mark, &mark)?;
-        Ok(())
+        UdpSend::set_fwmark(&self.current()?.socket, mark)
     }
 }
 

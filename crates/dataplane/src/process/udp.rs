@@ -50,6 +50,8 @@ pub(super) struct Sender(Place);
 pub(super) struct Receiver {
     moves: watch::Receiver<Option<Bound>>,
     bound: Bound,
+    /// Whether anything came to that socket yet.
+    heard: bool,
     /// The socket of before, and until when it is read.
     before: Option<(Bound, Instant)>,
 }
@@ -67,7 +69,7 @@ impl UdpTransportFactory for Transport {
         if let Some(mark) = params.fwmark {
             place.set_mark(mark)?;
         }
-        Ok((Sender(place.clone()), Receiver { moves, bound, before: None }))
+        Ok((Sender(place.clone()), Receiver { moves, bound, heard: false, before: None }))
     }
 }
 
@@ -227,19 +229,36 @@ fn source(address: &SockaddrStorage) -> Option<SocketAddr> {
 }
 
 impl Receiver {
+    /// A socket that nobody sent to has nobody who could still do so.
     fn follow(&mut self) {
         if let Some(next) = self.moves.borrow_and_update().clone() {
-            self.before = Some((std::mem::replace(&mut self.bound, next), Instant::now() + BOTH));
+            let left = std::mem::replace(&mut self.bound, next);
+            let heard = std::mem::take(&mut self.heard);
+            self.before = heard.then(|| (left, Instant::now() + BOTH));
+        }
+    }
+
+    /// Waits until something may have arrived, and names the socket.
+    async fn arrived(&mut self) -> io::Result<Bound> {
+        loop {
+            let Self { moves, bound, heard: _, before } = self;
+            tokio::select! {
+                biased;
+                Ok(()) = moves.changed() => self.follow(),
+                ready = left(before.as_ref()), if before.is_some() => match ready {
+                    Some(socket) => return Ok(socket),
+                    None => self.before = None,
+                },
+                ready = bound.socket.socket().readable() => return ready.map(|()| bound.clone()),
+            }
         }
     }
 }
 
-/// Resolves when something waits at the socket of before, or when its time is over.
-async fn left(before: Option<&(Bound, Instant)>) {
-    match before {
-        Some((bound, until)) => drop(timeout_at(*until, bound.socket.socket().readable()).await),
-        None => std::future::pending().await,
-    }
+/// The socket of before when something waits there; `None`: its time is over.
+async fn left(before: Option<&(Bound, Instant)>) -> Option<Bound> {
+    let (bound, until) = before?;
+    timeout_at(*until, bound.socket.socket().readable()).await.ok().map(|_| bound.clone())
 }
 
 impl UdpRecv for Receiver {
@@ -247,16 +266,13 @@ impl UdpRecv for Receiver {
 
     async fn recv_from(&mut self, pool: &mut PacketBufPool) -> io::Result<(Packet, SocketAddr)> {
         loop {
-            let Self { moves, bound, before: _ } = self;
-            let received = tokio::select! {
-                biased;
-                Ok(()) = moves.changed() => None,
-                received = bound.socket.recv_from(pool) => Some(received),
-            };
-            match received {
-                None => self.follow(),
-                Some(Err(error)) if !is_closed(&error) => skip(&error).await,
-                Some(other) => return other,
+            let mut bound = self.arrived().await?;
+            match bound.socket.recv_from(pool).await {
+                Err(error) if !is_closed(&error) => skip(&error).await,
+                other => {
+                    self.heard = true;
+                    return other;
+                }
             }
         }
     }
@@ -268,27 +284,15 @@ impl UdpRecv for Receiver {
         packets: &mut Vec<(Packet, SocketAddr)>,
     ) -> io::Result<()> {
         loop {
-            if let Some((bound, until)) = &self.before {
-                let socket = bound.socket.socket();
-                let read = socket.try_io(Interest::READABLE, || receive_waiting(socket, block, packets));
-                match read {
-                    Ok(()) => return Ok(()),
-                    Err(_) if Instant::now() >= *until => self.before = None,
-                    Err(_) => {}
-                }
-            }
-            let Self { moves, bound, before } = self;
+            let bound = self.arrived().await?;
             let socket = bound.socket.socket();
-            let received = tokio::select! {
-                biased;
-                Ok(()) = moves.changed() => None,
-                received = socket.async_io(Interest::READABLE, || receive_waiting(socket, block, packets)) => Some(received),
-                () = left(before.as_ref()) => continue,
-            };
-            match received {
-                None => self.follow(),
-                Some(Err(error)) if !is_closed(&error) => skip(&error).await,
-                Some(other) => return other,
+            match socket.try_io(Interest::READABLE, || receive_waiting(socket, block, packets)) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) if !is_closed(&error) => skip(&error).await,
+                other => {
+                    self.heard = true;
+                    return other;
+                }
             }
         }
     }
