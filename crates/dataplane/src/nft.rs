@@ -83,7 +83,7 @@ impl Filter {
     /// just now gets the mark by which it is known from now on; without one it is written again.
     pub(crate) async fn standing(&self) -> Result<Option<String>, Error> {
         let unmarked = self.unmarked().take();
-        match (self.nft.list("inet", TABLE).await?, unmarked) {
+        match (self.listing().await?, unmarked) {
             (Some(listing), Some(digest)) => {
                 self.nft.apply("mark the packet filter table", &marker::write(&digest, &listing)).await?;
                 Ok(Some(digest))
@@ -96,7 +96,7 @@ impl Filter {
     /// [`Filter::standing`] has to be asked, which a pass does when everything else is done: links need not wait for it.
     pub(crate) async fn set(&self, firewall: &Firewall) -> Result<bool, Error> {
         let (unmarked, digest) = (self.unmarked().take(), firewall.digest());
-        let listing = self.nft.list("inet", TABLE).await?;
+        let listing = self.listing().await?;
         let marked = listing.as_ref().and_then(marker::read);
         if marked.as_ref() == Some(&digest) {
             return Ok(false);
@@ -109,13 +109,17 @@ impl Filter {
         Ok(true)
     }
 
+    async fn listing(&self) -> Result<Option<serde_json::Value>, Error> {
+        self.nft.list("inet", TABLE).await
+    }
+
     fn unmarked(&self) -> MutexGuard<'_, Option<String>> {
         self.unmarked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Removes the table, if it is there.
     pub(crate) async fn remove(&self) -> Result<bool, Error> {
-        if self.nft.list("inet", TABLE).await?.is_none() {
+        if self.listing().await?.is_none() {
             return Ok(false);
         }
         self.nft.apply("remove the packet filter table", &render::removal()).await.map(|()| true)

@@ -29,6 +29,9 @@ pub struct Gateway {
     pub networks: BTreeMap<NetworkName, Option<IpAddr>>,
 }
 
+/// The condition of a Gateway that says whether its kernel has WireGuard.
+pub const KERNEL_WIREGUARD: &str = "KernelWireGuard";
+
 /// The status that a worker publishes of its gateway.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct GatewayFacts {
@@ -44,6 +47,13 @@ pub struct GatewayFacts {
     pub backend: Option<String>,
     /// Conditions of the worker.
     pub conditions: Vec<Condition>,
+}
+
+impl GatewayFacts {
+    /// The condition of this kind.
+    pub fn condition(&self, kind: &str) -> Option<&Condition> {
+        self.conditions.iter().find(|condition| condition.kind == kind)
+    }
 }
 
 /// One listening port.

@@ -34,7 +34,7 @@ pub mod worker;
 
 pub use backend::Backend;
 pub use fault::{Class, Unreadable};
-pub use gateway::{Gateway, GatewayFacts, Listener};
+pub use gateway::{Gateway, GatewayFacts, KERNEL_WIREGUARD, Listener};
 pub use intent::{HubChange, Intent, OnTimeout, Stored, Transit, Tunnel, TunnelMode};
 pub use key::PublicKey;
 pub use link::{DeviceId, DeviceName, Endpoint, LinkId, LinkRole};

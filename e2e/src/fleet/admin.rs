@@ -29,10 +29,8 @@ impl Admin {
 
     /// An object; `None`: there is none.
     pub(super) fn object<S: Kind>(&self, name: &str) -> Result<Option<Object<S>>> {
-        let api: Api<DynamicObject> =
-            Api::namespaced_with(self.client.clone(), self.namespace, &resource::<S>());
         let read = || format!("reading {} {name}", S::PLURAL);
-        let found = self.runtime.block_on(api.get_opt(name)).with_context(read)?;
+        let found = self.runtime.block_on(self.api::<S>().get_opt(name)).with_context(read)?;
         let value = found.map(serde_json::to_value).transpose().with_context(read)?;
         value.map(serde_json::from_value).transpose().with_context(read)
     }
@@ -41,13 +39,15 @@ impl Admin {
     pub(super) fn apply<S: Kind>(&self, name: &str, text: &str) -> Result<()> {
         let action = || format!("applying {} {name}", S::PLURAL);
         let object: DynamicObject = serde_saphyr::from_str(text).with_context(action)?;
-        let api: Api<DynamicObject> =
-            Api::namespaced_with(self.client.clone(), self.namespace, &resource::<S>());
         let parameters = PatchParams::apply(MANAGER).force().validation_strict();
         self.runtime
-            .block_on(api.patch(name, &parameters, &Patch::Apply(&object)))
+            .block_on(self.api::<S>().patch(name, &parameters, &Patch::Apply(&object)))
             .map(drop)
             .with_context(action)
+    }
+
+    fn api<S: Kind>(&self) -> Api<DynamicObject> {
+        Api::namespaced_with(self.client.clone(), self.namespace, &resource::<S>())
     }
 
     /// All objects of ours as YAML.

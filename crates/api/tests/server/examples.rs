@@ -3,11 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use spanwire_testkit::control_plane::ControlPlane;
-
-fn root() -> PathBuf {
-    spanwire_testkit::folder::workspace()
-}
+use spanwire_testkit::{control_plane::ControlPlane, folder::workspace};
 
 fn files(folder: &Path, end: &str, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap() {
@@ -32,8 +28,8 @@ fn blocks(page: &str) -> Vec<String> {
 #[tokio::test]
 async fn every_example_of_the_documents_is_taken() {
     let Some(control) = ControlPlane::shared() else { return };
-    let mut pages = vec![root().join("README.md")];
-    files(&root().join("docs"), "md", &mut pages);
+    let mut pages = vec![workspace().join("README.md")];
+    files(&workspace().join("docs"), "md", &mut pages);
     let mut count = 0;
     for page in pages {
         for block in blocks(&std::fs::read_to_string(&page).unwrap()) {
@@ -52,8 +48,8 @@ async fn every_example_of_the_documents_is_taken() {
 async fn every_manifest_of_the_chart_is_taken() {
     let Some(control) = ControlPlane::shared() else { return };
     let mut manifests = Vec::new();
-    files(&root().join("charts/spanwire/files/crds"), "yaml", &mut manifests);
-    files(&root().join("charts/spanwire/files/roles"), "yaml", &mut manifests);
+    files(&workspace().join("charts/spanwire/files/crds"), "yaml", &mut manifests);
+    files(&workspace().join("charts/spanwire/files/roles"), "yaml", &mut manifests);
     control.namespace("spanwire").await.unwrap();
     assert!(manifests.len() >= 8, "{manifests:?}");
     for path in manifests {

@@ -63,16 +63,19 @@ fn both_doors(Handover { port, beside }: Handover, itself: &str) -> [(&'static s
 
 /// The tables go, as a whole.
 pub(super) fn removal() -> Value {
-    let gone =
-        |(family, _): (&str, &str)| [json!({ "add": table(family) }), json!({ "delete": table(family) })];
-    json!({ "nftables": FAMILIES.into_iter().flat_map(gone).collect::<Vec<_>>() })
+    json!({ "nftables": FAMILIES.into_iter().flat_map(|(family, _)| cleared(family)).collect::<Vec<_>>() })
+}
+
+/// No table, whether there was one or not.
+fn cleared(family: &str) -> [Value; 2] {
+    [json!({ "add": table(family) }), json!({ "delete": table(family) })]
 }
 
 /// The tables with these rules, after what clears them.
 fn tables(rules: impl Fn(&str) -> Vec<(&'static str, Value)>) -> Value {
     let mut commands = Vec::new();
     for (family, itself) in FAMILIES {
-        commands.extend([json!({ "add": table(family) }), json!({ "delete": table(family) })]);
+        commands.extend(cleared(family));
         commands.push(json!({ "add": table(family) }));
         commands.push(chain(family, "arriving", "input", LAST));
         commands.push(chain(family, "leaving", "output", FIRST));

@@ -6,11 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use spanwire_engine::{
-    Backend, LinkRole,
-    port::Written,
-    worker::{HostStep, PeerConfig},
-};
+use spanwire_engine::{Backend, LinkRole, port::Written, worker::HostStep};
 use spanwire_testkit::{
     lab::Lab,
     prober::{Prober, Rate},
@@ -18,7 +14,7 @@ use spanwire_testkit::{
 
 use crate::{
     peers::{both_ways, pair, talk},
-    rig::{Gateway, backend, connect, far_peer},
+    rig::{Gateway, backend, connect, far_peers},
 };
 
 /// Whether this run is about the other backend.
@@ -35,7 +31,7 @@ fn a_thousand_peers_are_made_in_few_messages_and_one_more_costs_one_small_one() 
     let h = Gateway::start(lab.host("h").unwrap(), "10.9.0.2");
     let down = h.make_device(LinkRole::Downlink, None, 51820);
     let sent = || h.run(|devices| Box::pin(async { devices.sent_to_kernel() }));
-    let peers: Vec<PeerConfig> = (0..1001).map(|number| far_peer(&down, number)).collect();
+    let peers = far_peers(&down, 1001);
     let before = sent();
     h.apply_peers(peers[..1000].to_vec());
     let after = sent();
@@ -62,7 +58,7 @@ fn a_thousand_peers_from_empty_beside_wg_syncconf() {
     let h = Gateway::start(lab.host("h").unwrap(), "10.9.0.2");
     let file = h.dir.path().join("sync.conf");
     let mut text = format!("[Interface]\nPrivateKey = {}\n", h.output("wg", &["genkey"]).trim());
-    for peer in (0..1000).map(|number| far_peer(&h.device(LinkRole::Downlink, None), number)) {
+    for peer in far_peers(&h.device(LinkRole::Downlink, None), 1000) {
         let (key, prefix, endpoint) = (peer.public_key, peer.allowed_ips[0], peer.endpoint.unwrap());
         write!(text, "[Peer]\nPublicKey = {key}\nAllowedIPs = {prefix}\nEndpoint = {endpoint}\n").unwrap();
     }
@@ -71,7 +67,7 @@ fn a_thousand_peers_from_empty_beside_wg_syncconf() {
     let another = Gateway::start(lab.host("g").unwrap(), "10.9.0.3");
     for (h, role) in [(&h, LinkRole::Downlink), (&another, LinkRole::Downlink), (&h, LinkRole::Mesh)] {
         let device = h.make_device(role, None, if role == LinkRole::Mesh { 51821 } else { 51820 });
-        let peers: Vec<PeerConfig> = (0..1000).map(|number| far_peer(&device, number)).collect();
+        let peers = far_peers(&device, 1000);
         let begun = Instant::now();
         h.apply_peers(peers);
         ours.push(begun.elapsed());

@@ -277,6 +277,11 @@ pub(crate) fn far_peer(device: &DeviceName, number: u16) -> PeerConfig {
     }
 }
 
+/// The first of them.
+pub(crate) fn far_peers(device: &DeviceName, count: u16) -> Vec<PeerConfig> {
+    (0..count).map(|number| far_peer(device, number)).collect()
+}
+
 /// The key of one of many peers.
 pub(crate) fn far_key(number: u16) -> PublicKey {
     let mut bytes = [9; 32];

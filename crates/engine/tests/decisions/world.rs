@@ -111,10 +111,7 @@ impl World {
     pub(crate) fn now(&self, boot: u32) -> Now {
         Now {
             boot: BootTime { boot_id: format!("boot-{boot}"), since_boot: self.since_boot },
-            wall: format!(
-                "t{}",
-                i64::try_from(self.since_boot.as_secs()).unwrap_or(i64::MAX) + self.wall_step
-            ),
+            wall: format!("t{}", i128::from(self.since_boot.as_secs()) + i128::from(self.wall_step)),
         }
     }
 

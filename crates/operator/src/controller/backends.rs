@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use spanwire_api::GatewaySpec;
-use spanwire_engine::{Gateway, GatewayName};
+use spanwire_engine::{Gateway, GatewayName, KERNEL_WIREGUARD};
 
-use crate::{events::Happening, worker::facts::KERNEL_WIREGUARD};
+use crate::events::Happening;
 
 /// What gateways said at the last look.
 #[derive(Debug, Default)]
@@ -27,7 +27,7 @@ impl Backends {
 }
 
 fn happening(name: &GatewayName, gateway: &Gateway, backend: &str) -> Happening {
-    let why = gateway.facts.conditions.iter().find(|condition| condition.kind == KERNEL_WIREGUARD);
+    let why = gateway.facts.condition(KERNEL_WIREGUARD);
     let why = why.map(|condition| format!(": {}", condition.message)).unwrap_or_default();
     Happening::on::<GatewaySpec>(
         name.as_str(),

@@ -2,7 +2,8 @@
 //! gateway that nobody can dial.
 
 use spanwire_engine::{
-    Backend, Condition, Gateway, GatewayFacts, Listener, Now, PublicKey, TunnelMode, status::ConditionStatus,
+    Backend, Condition, Gateway, GatewayFacts, KERNEL_WIREGUARD, Listener, Now, PublicKey, TunnelMode,
+    status::ConditionStatus,
 };
 
 use super::HostFacts;
@@ -10,8 +11,6 @@ use crate::fault::Noted;
 
 /// The condition of a Gateway that says whether its worker could do everything that was asked of it.
 pub const READY: &str = "Ready";
-/// The condition of a Gateway that says whether its kernel has WireGuard.
-pub const KERNEL_WIREGUARD: &str = "KernelWireGuard";
 
 /// Joins what is published of `own`. Conditions keep the time of their last change.
 pub fn facts(
@@ -72,7 +71,7 @@ fn condition(
     (status, reason, message): (ConditionStatus, &str, String),
     now: &Now,
 ) -> Condition {
-    let before = own.facts.conditions.iter().find(|condition| condition.kind == kind);
+    let before = own.facts.condition(kind);
     let since = before.filter(|before| before.status == status).map(|before| before.last_transition.clone());
     Condition {
         kind: kind.to_owned(),
